@@ -1,4 +1,5 @@
 import { createCache } from '../lib/async/cache.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Block } from './block.ts'
 import type { Chain } from './chain.ts'
@@ -7,7 +8,7 @@ interface BlockRead<T> {
   readonly chain: Chain
   /** Identifies the read and its inputs; the chain id is added. */
   readonly key: string
-  readonly read: (signal: AbortSignal) => Promise<T>
+  readonly read: (work: Work) => Promise<T>
   /** True if callers in one turn of the event loop share a read even if results are not reused. @default {false} */
   readonly nextTurn?: boolean
 }
@@ -34,8 +35,8 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
      * the newest one: until the block's timestamp plus the chain's `reuseMs`, and for at most `reuseMs` after the
      * request, so that a wrong clock cannot extend it. With 0 nothing is reused.
      */
-    reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, signal: AbortSignal): Promise<WithExpiry<T>> {
-      const readOnce = async (shared: AbortSignal) => {
+    reuse({ chain, key, read, nextTurn = false }: BlockRead<T>, work: Work): Promise<WithExpiry<T>> {
+      const readOnce = async (shared: Work) => {
         const startedMs = clock.monotonicMs()
         const value = await read(shared)
         const untilNextBlockMs = Number(value.block.timestampSec) * 1_000 + chain.reuseMs - clock.now()
@@ -44,7 +45,7 @@ export function createBlockCache<T extends { readonly block: Pick<Block, 'timest
         return { value: { ...value, untilMs: clock.monotonicMs() + lifeMs }, lifeMs }
       }
       // A read that started earlier than `reuseMs` ago may see an older block than the caller's own read would.
-      return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.reuseMs, nextTurn }, signal)
+      return cache.get({ key: `${chain.id}:${key}`, read: readOnce, joinMs: chain.reuseMs, nextTurn }, work)
     },
   }
 }

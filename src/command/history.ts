@@ -3,6 +3,7 @@ import type { IndexableHistory } from '../family/contract.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
 import { HistoryStoppedError } from '../history/finality.ts'
 import { HistoryFaultError } from '../history/follow/failure.ts'
+import { createWork } from '../lib/async/work.ts'
 import { repeat, systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
@@ -99,7 +100,7 @@ async function indexOne(
   try {
     for (let attempts = 1; ; attempts++) {
       try {
-        await indexable.complete(histories.history, io.stop)
+        await indexable.complete(histories.history, createWork(io.stop))
         return report('complete')
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error

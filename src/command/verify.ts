@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { isHttpUrl } from '../config/chains_file.ts'
 import { readTextFile } from '../config/read_file.ts'
+import { createWork } from '../lib/async/work.ts'
 import { systemClock } from '../lib/clock.ts'
 import { getErrnoCode } from '../lib/error.ts'
 import { escapeLine } from '../lib/text/terminal_text.ts'
@@ -50,10 +51,10 @@ export const verifyCommand: Command = {
     const rows = chainsFile === undefined ? undefined : readOptionFile(chainsFile, '--chains-file')
     const keys = await readKeys(args.options['key'])
     const text = await readInput(args.positionals[0] ?? '-', io)
-    const signal = AbortSignal.any([io.stop, systemClock.timeout(LIMIT_MS)])
+    const work = createWork(AbortSignal.any([io.stop, systemClock.timeout(LIMIT_MS)]))
     const runner = createProofRunner()
     try {
-      const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, signal, runner })
+      const verified = await verifyReceipt(text, { keys, rpcUrls, blockHashes, clock: systemClock, work, runner })
       printReport(verified, { args, io, rows })
       return STATUS[verified.is]
     } finally {

@@ -6,6 +6,7 @@ import type { FinanceClient } from '../finance/chain.ts'
 import type { FirstBlocks } from '../finance/first_blocks.ts'
 import type { History, HistoryReader } from '../history/stream.ts'
 import type { Feature, Route } from '../http/route/route.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { isBase58Address } from '../lib/text/base58.ts'
@@ -140,7 +141,7 @@ export interface ContractsSetup {
 /** A contract that the family reads, for `doctor` to check. */
 export interface RequiredContract {
   /** Reads it for a wallet. Throws `UnavailableError`, caused by `ContractUnresponsiveError` if it does not answer. */
-  read(wallet: Address, signal: AbortSignal): Promise<unknown>
+  read(wallet: Address, work: Work): Promise<unknown>
 }
 
 /** A global history that can be indexed ahead. */
@@ -149,7 +150,7 @@ export interface IndexableHistory {
   /** `aave-v3 main`. */
   readonly title: string
   /** Reads it to the end, without a time limit. Throws as `HistoryReader.complete`. */
-  complete(reader: HistoryReader, signal: AbortSignal): Promise<void>
+  complete(reader: HistoryReader, work: Work): Promise<void>
 }
 
 /** Work in rounds that no request waits for. */

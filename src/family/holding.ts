@@ -10,6 +10,7 @@ import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
 import { type PricedToken, toPriceOutcome } from '../finance/token/priced_token.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { Withdrawable } from '../finance/withdrawable.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { FamilyTarget } from './moment.ts'
 
 /** An amount of one token that a wallet holds or owes in a position of a family. */
@@ -85,7 +86,7 @@ export interface Holdings {
    * Reads histories to tell parts of positions apart that state shows as one, and returns the rows with them; as far as
    * that is quick. Absent if nothing is to be told. Throws `AbortedError`.
    */
-  readonly itemize?: (signal: AbortSignal) => Promise<readonly Holding[]>
+  readonly itemize?: (work: Work) => Promise<readonly Holding[]>
   /** Positions beyond the first `positionsMax`. */
   readonly omitted?: OmittedPositions
   /** The family's own tokens that represent `rows`: they are not assets of the wallet. Checksummed. */
@@ -128,7 +129,7 @@ export function countOmitted(
  * turn of the event loop, so that the call shares its `eth_call` with those of the other families. Throws as
  * `Endpoint.call`.
  */
-export type ReadHoldings = (request: HoldingsRequest, signal: AbortSignal) => Promise<Holdings>
+export type ReadHoldings = (request: HoldingsRequest, work: Work) => Promise<Holdings>
 
 /** Reads wallets' holdings in a family. */
 export interface HoldingsReader {
@@ -138,7 +139,7 @@ export interface HoldingsReader {
    * Loads what the single call depends on: deployments live at the block, entries from history. Undefined if nothing
    * was deployed. Throws `UnavailableError` until that is available.
    */
-  open(wallet: Address, target: HoldingsTarget, signal: AbortSignal): Promise<ReadHoldings | undefined>
+  open(wallet: Address, target: HoldingsTarget, work: Work): Promise<ReadHoldings | undefined>
 }
 
 /*

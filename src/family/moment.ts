@@ -10,7 +10,7 @@ import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { readStanding } from '../finance/standing.ts'
 import type { SentTime } from '../http/request/input.ts'
 import { allOrAbort } from '../lib/async/all_or_abort.ts'
-import { noteUnwitnessed } from '../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
 
@@ -90,16 +90,16 @@ export async function readAt<Target extends Pick<FamilyTarget<unknown>, 'block'>
     readonly moment: Moment
     /** Resolves the targets to their blocks at the moment. */
     readonly past: {
-      resolve(targets: readonly Target[], moment: Moment, signal: AbortSignal): Promise<readonly Target[]>
+      resolve(targets: readonly Target[], moment: Moment, work: Work): Promise<readonly Target[]>
     }
-    readonly signal: AbortSignal
+    readonly work: Work
   },
   read: (targets: readonly Target[]) => Promise<Read>,
 ): Promise<Read> {
-  const { moment, past, signal } = options
+  const { moment, past, work } = options
   let { targets } = options
   try {
-    targets = await past.resolve(targets, moment, signal)
+    targets = await past.resolve(targets, moment, work)
     return await read(targets)
   } catch (error) {
     throw error instanceof UnavailableError ? addLeaveOutHint(error, targets) : error
@@ -202,7 +202,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
    */
   async function filterDeployed(
     { client, deployments, block }: FamilyTarget<Deployment>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly Deployment[]> {
     if (block === undefined) return deployments
     // The lens reads the parent block.
@@ -221,8 +221,8 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
       .map(toProbe)
       .filter((each) => firstBlocks?.get(client.chain.id, each) === undefined)
     for (const each of doubtful) firstBlocks?.want(client, each)
-    const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, signal)
-    if (!isAgreed && standing.size < doubtful.length) noteUnwitnessed(signal, [client.chain.id])
+    const { standing, isAgreed } = await readStanding({ client, probes: doubtful, block, clock }, work)
+    if (!isAgreed && standing.size < doubtful.length) noteUnwitnessed(work, [client.chain.id])
     const untilMs = isAgreed ? Number.POSITIVE_INFINITY : clock.monotonicMs() + ALONE_MS
     for (const each of standing) standingBlocks.set(each, { block: block.number, untilMs })
     return deployments.filter((each) => isAtMost(getStart(each), block.number) || standing.has(getContract(each)))
@@ -235,13 +235,13 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   async function resolveTarget(
     { client, deployments }: FamilyTarget<Deployment>,
     moment: Moment,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<FamilyTarget<Deployment> | string> {
-    const block = await blockResolver.resolveBlock(client, moment, signal)
+    const block = await blockResolver.resolveBlock(client, moment, work)
     if (typeof block === 'string') return block
     const dated = { client: toDatedClient(client), block }
     if (canReadBeforeDeployment && block.number > 0n) return { ...dated, deployments }
-    const deployed = await filterDeployed({ ...dated, deployments }, signal)
+    const deployed = await filterDeployed({ ...dated, deployments }, work)
     if (deployed.length > 0) return { ...dated, deployments: deployed }
     const firstBlock = Math.min(...deployments.map(({ startBlock }) => startBlock))
     const hint = firstBlock > 0 ? `, expected ${firstBlock} or later` : ''
@@ -258,7 +258,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     async readDeployed<Target extends FamilyTarget<Deployment>, Read>(
       target: Target,
       read: (target: Target) => Promise<Read>,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<Read> {
       try {
         return await read(target)
@@ -266,11 +266,11 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
         const { client, deployments, block } = target
         if (block === undefined || !(error instanceof ContractUnresponsiveError)) throw error
         const probes = deployments.map(toProbe)
-        const { standing, isAgreed } = await readStanding({ client, probes, block, clock }, signal)
+        const { standing, isAgreed } = await readStanding({ client, probes, block, clock }, work)
         const deployed = deployments.filter((each) => standing.has(getContract(each)))
         // Where nothing stands, the answer would rest on absence alone.
         if (deployed.length === deployments.length || deployed.length === 0) throw error
-        if (!isAgreed) noteUnwitnessed(signal, [client.chain.id])
+        if (!isAgreed) noteUnwitnessed(work, [client.chain.id])
         return await read({ ...target, deployments: deployed })
       }
     },
@@ -282,12 +282,12 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
     async resolve(
       targets: readonly FamilyTarget<Deployment>[],
       moment: Moment,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<FamilyTarget<Deployment>[]> {
       if (isNow(moment)) return [...targets]
       const results = await allOrAbort(
-        targets.map((target) => (shared: AbortSignal) => resolveTarget(target, moment, shared)),
-        signal,
+        targets.map((target) => (shared: Work) => resolveTarget(target, moment, shared)),
+        work,
       )
       const resolved = results.filter((each) => typeof each !== 'string')
       const [reason] = results.filter((each) => typeof each === 'string')
@@ -309,17 +309,13 @@ export function createBlockResolver(clock: Clock) {
      * The block of a chain at a moment, which must have `at_block` or `at_time`; or the reason why there is none, for
      * `momentError`. Throws as `BlockFinder`.
      */
-    async resolveBlock(
-      client: ChainClient,
-      { at_block, at_time }: Moment,
-      signal: AbortSignal,
-    ): Promise<PinnedBlock | string> {
+    async resolveBlock(client: ChainClient, { at_block, at_time }: Moment, work: Work): Promise<PinnedBlock | string> {
       const atSec = at_time?.sec ?? 0
       const chain = `chain ${client.chain.id} (${client.chain.name})`
       try {
         return await (at_block === undefined
-          ? blocks.findByTime(client, BigInt(atSec), signal)
-          : blocks.findByNumber(client, BigInt(at_block), signal))
+          ? blocks.findByTime(client, BigInt(atSec), work)
+          : blocks.findByNumber(client, BigInt(at_block), work))
       } catch (error) {
         if (!(error instanceof NoBlockError)) throw error
         const { number, timestampSec } = error.nearest

@@ -5,6 +5,7 @@ import { type LogRange, mergeLogs } from '../history/logs/check_logs.ts'
 import { createLogSource } from '../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../history/stream.ts'
 import { mapChunks } from '../lib/async/chunk.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Rational } from '../lib/number/rational.ts'
 
 /*
@@ -62,7 +63,7 @@ export interface FigureForecaster {
    * Reads the state that the subjects of these memos share (indexes and prices of reserves, ticks of pools), in one
    * lens call that may be bundled with those of other families. The result estimates figures at this block.
    */
-  readShared(memos: Iterable<unknown>, target: WatchTarget, signal: AbortSignal): Promise<FigureForecast>
+  readShared(memos: Iterable<unknown>, target: WatchTarget, work: Work): Promise<FigureForecast>
   /** Filters for every log of a block that may change a subject. */
   filters(chainId: number): readonly LogFilter[]
   /** Returns a check whether these logs may have changed a subject. */
@@ -85,7 +86,7 @@ export interface Watcher {
   confirm(
     subjects: readonly WatchSubject[],
     target: WatchTarget,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly (ConfirmedFigures | 'gone')[]>
   /** Absent: subjects are confirmed at each block. */
   readonly forecaster?: FigureForecaster
@@ -104,7 +105,7 @@ interface SubjectEventReader {
     logs: readonly HistoryLog[],
     subjects: readonly WatchSubject[],
     target: WatchTarget,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly SubjectEvent[]>
 }
 
@@ -129,7 +130,7 @@ export interface AccountWatcher {
    * The subjects at a slot that is `minSlot` or later, at most as many as `subjectsMax`; without subjects the slot alone,
    * which tells whether the chain can be read. Throws `UpstreamError`.
    */
-  confirm(subjects: readonly WatchSubject[], minSlot: bigint, signal: AbortSignal): Promise<ConfirmedAtSlot>
+  confirm(subjects: readonly WatchSubject[], minSlot: bigint, work: Work): Promise<ConfirmedAtSlot>
   readonly subjectsMax: number
 }
 
@@ -167,22 +168,21 @@ const PIECES = { size: 1, runningMax: 4 } as const
 export async function readWatchedLogs(
   client: FinanceClient,
   { filters, range }: { readonly filters: readonly LogFilter[]; readonly range: WatchedRange },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<WatchedLogs> {
   // A filter with an empty address list would match all contracts, although none is known yet.
   const merged = mergeFilters(filters.filter(({ addresses }) => addresses === null || addresses.length > 0))
   if (merged.length === 0) return []
-  const read = (one: LogRange, shared: AbortSignal) =>
+  const read = (one: LogRange, shared: Work) =>
     client.read(
       async (endpoint, within) => {
         const source = createLogSource(endpoint, client.chain.id)
         return mergeLogs(await Promise.all(merged.map((filter) => source.logs(filter, one, within))))
       },
-      { signal: shared, budgetMs: BUDGET_MS, priority: 'background' },
+      { work: shared, budgetMs: BUDGET_MS, priority: 'background' },
     )
-  const readPiece = (piece: readonly LogRange[], shared: AbortSignal) =>
-    Promise.all(piece.map((one) => read(one, shared)))
-  return (await mapChunks(splitRange(range), PIECES, readPiece, signal)).flat()
+  const readPiece = (piece: readonly LogRange[], shared: Work) => Promise.all(piece.map((one) => read(one, shared)))
+  return (await mapChunks(splitRange(range), PIECES, readPiece, work)).flat()
 }
 
 function splitRange(range: LogRange): readonly LogRange[] {

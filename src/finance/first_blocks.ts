@@ -5,6 +5,7 @@ import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { createServerTime, type ServerTime } from '../db/server_time.ts'
 import { hexFromBytes, toHexDigits } from '../history/stored_part.ts'
+import { createWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readStanding, type StandingProbe } from './standing.ts'
 
@@ -50,14 +51,14 @@ export function createFirstBlocks({ db, clock, serverTime = createServerTime({ d
   }
 
   /** Searches the first block; undefined if two endpoints do not prove one. */
-  async function search({ client, probe }: Wanted, signal: AbortSignal): Promise<bigint | undefined> {
+  async function search({ client, probe }: Wanted, work: Work): Promise<bigint | undefined> {
     const hasProbe = async (number: bigint, quorum: number) => {
-      const block = await finder.findByNumber(client, number, signal)
+      const block = await finder.findByNumber(client, number, work)
       const query = { client, probes: [probe], block, clock, quorum, priority: 'background' } as const
-      const { standing, isAgreed } = await readStanding(query, signal)
+      const { standing, isAgreed } = await readStanding(query, work)
       return { stands: standing.has(probe.contract), isAgreed }
     }
-    const settled = await finder.findByTime(client, BigInt(Math.floor(await serverTime())) - SETTLED_SEC, signal)
+    const settled = await finder.findByTime(client, BigInt(Math.floor(await serverTime())) - SETTLED_SEC, work)
     let [low, high] = [0n, settled.number]
     if (high === 0n || !(await hasProbe(high, 1)).stands) return undefined
     while (high - low > 1n) {
@@ -86,7 +87,7 @@ export function createFirstBlocks({ db, clock, serverTime = createServerTime({ d
       if (!isLoaded || due.length > 0) await load()
       for (const [key, each] of due) {
         each.fromMs = clock.monotonicMs() + AGAIN_MS
-        const block = found.get(key) ?? (await search(each, signal).catch(ignoreNoBlock))
+        const block = found.get(key) ?? (await search(each, createWork(signal)).catch(ignoreNoBlock))
         if (block === undefined) continue
         const { client, probe } = each
         const contract = toHexDigits(probe.contract)

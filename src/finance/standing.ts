@@ -4,6 +4,7 @@ import { type ContractCall, type ReturnData, readMulticall } from '../chain/call
 import { tryDecodeAddress } from '../chain/call/words.ts'
 import { QUORUM, readByQuorum } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** Call data of a function that no contract has. */
@@ -37,7 +38,7 @@ export async function readStanding(
     readonly quorum?: number
     readonly priority?: 'background'
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<{ readonly standing: ReadonlySet<Address>; readonly isAgreed: boolean }> {
   if (probes.length === 0) return { standing: new Set(), isAgreed: false }
   const calls = probes.flatMap(toCalls)
@@ -50,7 +51,7 @@ export async function readStanding(
     },
     {
       ...reading,
-      signal,
+      work,
       past: block,
       // One call holds this one and the one that examines the endpoint's state.
       isBundled: true,

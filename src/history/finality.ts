@@ -7,6 +7,7 @@ import type { Chain } from '../chain/chain.ts'
 import { type BlockId, readHeader, readLatestBlock } from '../chain/evm/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
 import { EndpointPrunedError } from '../chain/rpc/error.ts'
+import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -43,15 +44,15 @@ export function createFinalityTracker(options: {
   const listenersByChain = new Map<number, Set<OnExpectedTip>>()
   const expectedTips = new Map<number, ExpectedTip>()
 
-  async function readTip(client: ChainClient, signal: AbortSignal): Promise<Tip> {
+  async function readTip(client: ChainClient, work: Work): Promise<Tip> {
     for (let isRetry = false; ; isRetry = true) {
       const anchorState = await coverage.readAnchorState(client.chain.id)
       const { anchor, epoch } = anchorState
-      const tipRead = await readTipPreferringAnchor(client, anchor, signal)
+      const tipRead = await readTipPreferringAnchor(client, anchor, work)
       if (anchor === undefined || (tipRead.blockAtAnchor?.hash === anchor.hash && !anchor.isStopped)) {
         return await advanceAnchor(client, tipRead, anchorState)
       }
-      if (isRetry || !(await recoverAnchor(client, { tipRead, anchor, epoch }, signal)))
+      if (isRetry || !(await recoverAnchor(client, { tipRead, anchor, epoch }, work)))
         throw disputedError(client, anchor.number)
     }
   }
@@ -60,21 +61,21 @@ export function createFinalityTracker(options: {
   async function readTipPreferringAnchor(
     client: ChainClient,
     anchor: Anchor | undefined,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<TipRead> {
     let hasMismatch = false
-    const readMatching = async (endpoint: Endpoint, within: AbortSignal) => {
+    const readMatching = async (endpoint: Endpoint, within: Work) => {
       const tipRead = await readTipWithAnchor(endpoint, { client, anchor }, within)
       if (anchor === undefined || tipRead.blockAtAnchor?.hash === anchor.hash) return tipRead
       hasMismatch = true
       throw new EndpointPrunedError('The endpoint does not have the block that history was built on')
     }
     try {
-      return await client.read(readMatching, { signal })
+      return await client.read(readMatching, { work })
     } catch (error) {
       if (!hasMismatch || !(error instanceof UnavailableError)) throw error
       return await client.read((endpoint, within) => readTipWithAnchor(endpoint, { client, anchor }, within), {
-        signal,
+        work,
       })
     }
   }
@@ -82,7 +83,7 @@ export function createFinalityTracker(options: {
   async function readTipWithAnchor(
     endpoint: Endpoint,
     { client, anchor }: { readonly client: ChainClient; readonly anchor: Anchor | undefined },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<TipRead> {
     const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
@@ -92,8 +93,8 @@ export function createFinalityTracker(options: {
       for (const onExpected of listenersByChain.get(chainId) ?? []) onExpected(tip)
     }
     const [tip, blockAtAnchor] = await Promise.all([
-      readAgreedTip(endpoint, { client, clock, onCandidate }, signal),
-      at === undefined ? undefined : readHeader(endpoint, { chainId, at }, signal),
+      readAgreedTip(endpoint, { client, clock, onCandidate }, work),
+      at === undefined ? undefined : readHeader(endpoint, { chainId, at }, work),
     ])
     return { ...tip, blockAtAnchor }
   }
@@ -120,17 +121,17 @@ export function createFinalityTracker(options: {
   async function recoverAnchor(
     client: ChainClient,
     { tipRead, anchor, epoch }: { readonly tipRead: TipRead; readonly anchor: Anchor; readonly epoch: number },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<boolean> {
     const { id } = client.chain
-    const verdict = await checkFinalBlock(client, anchor, signal)
+    const verdict = await checkFinalBlock(client, anchor, work)
     if (verdict === 'open') return false
     if (verdict === 'same') {
       if (anchor.isStopped) await coverage.resume(id, epoch)
       return anchor.isStopped
     }
     const { previous } = anchor
-    const isPreviousCanonical = previous !== undefined && (await checkFinalBlock(client, previous, signal)) === 'same'
+    const isPreviousCanonical = previous !== undefined && (await checkFinalBlock(client, previous, work)) === 'same'
     // Two endpoints outrank one; an anchor beyond every chain was never canonical.
     const canReplace = verdict === 'beyond' ? tipRead.witnesses > 0 : tipRead.witnesses > anchor.witnesses
     const newAnchor = isPreviousCanonical
@@ -155,12 +156,12 @@ export function createFinalityTracker(options: {
 
   return {
     /** Starts to read the tip of a chain, once per block. */
-    startTip(client: ChainClient, signal: AbortSignal): PendingTip {
+    startTip(client: ChainClient, work: Work): PendingTip {
       const { chain } = client
       const listeners = listenersByChain.get(chain.id) ?? new Set()
       listenersByChain.set(chain.id, listeners)
-      const read = (shared: AbortSignal) => readTip(client, shared).finally(() => expectedTips.delete(chain.id))
-      const tipPromise = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, signal)
+      const read = (shared: Work) => readTip(client, shared).finally(() => expectedTips.delete(chain.id))
+      const tipPromise = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, work)
       tipPromise.catch(() => {})
       return {
         async waitForTip(onExpected = () => {}) {
@@ -206,7 +207,7 @@ type MarkVerdict = 'same' | 'replaced' | 'beyond' | 'open'
 const LAG_BLOCKS = 1_000
 
 /** Compares a block that was final with the chain of every usable endpoint. */
-export async function checkFinalBlock(client: ChainClient, mark: FinalMark, signal: AbortSignal): Promise<MarkVerdict> {
+export async function checkFinalBlock(client: ChainClient, mark: FinalMark, work: Work): Promise<MarkVerdict> {
   const {
     chain: { id: chainId },
     clock,
@@ -214,10 +215,10 @@ export async function checkFinalBlock(client: ChainClient, mark: FinalMark, sign
   const usableEndpoints = client.background.filter(({ usable }) => usable)
   const verdicts = await Promise.all(
     usableEndpoints.map(async (endpoint): Promise<MarkVerdict> => {
-      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number), clock }, signal)
+      const header = await readHeaderIfAny(endpoint, { chainId, at: BigInt(mark.number), clock }, work)
       if (header === 'silent') return 'open'
       if (header !== undefined) return header.hash === mark.hash ? 'same' : 'replaced'
-      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest', clock }, signal)
+      const head = await readHeaderIfAny(endpoint, { chainId, at: 'latest', clock }, work)
       const isBeyond =
         head !== undefined && head !== 'silent' && Number(head.number) + computeLagMax(client.chain) < mark.number
       return isBeyond ? 'beyond' : 'open'
@@ -273,19 +274,19 @@ async function readAgreedTip(
     readonly clock: Clock
     readonly onCandidate: (tip: CandidateTip) => void
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<AgreedTip> {
   const { chain } = client
   const { finality } = chain
   const otherEndpoints = client.background.filter(({ index, usable }) => usable && index !== endpoint.index)
   const readFromOthers = (at: BlockId) =>
-    otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at, clock }, signal))
+    otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at, clock }, work))
   const nowMs = clock.now()
   const [block, grandparentClaim, tagged, ...heads] = await Promise.all([
-    readLatestBlock(endpoint, chain.id, signal),
+    readLatestBlock(endpoint, chain.id, work),
     // If the call fails, the hash is read from headers.
-    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), clock, signal),
-    'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, signal) : undefined,
+    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), clock, work),
+    'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, work) : undefined,
     ...readFromOthers('latest'),
   ])
   const depthBound = subtractDepth(block.number, DEPTH_MIN)
@@ -308,12 +309,12 @@ async function readAgreedTip(
   const base = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
   if (freshHeads.length === 0) {
     const finalized =
-      tagged?.number === candidate ? tagged : await readRequiredHeader(endpoint, client, candidate, signal)
+      tagged?.number === candidate ? tagged : await readRequiredHeader(endpoint, client, candidate, work)
     return { ...base, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
   }
   for (const number of numbers) {
     const [finalized, ...answers] = await Promise.all([
-      readRequiredHeader(endpoint, client, number, signal),
+      readRequiredHeader(endpoint, client, number, work),
       ...readFromOthers(number),
     ])
     const answeredBlocks = answers.filter(isBlock)
@@ -329,7 +330,7 @@ async function readAgreedTip(
     }
     if (differingBlocks.length > 0) return { ...base, finalized, witnesses: 0, isDisputed: true }
   }
-  return { ...base, finalized: await readRequiredHeader(endpoint, client, candidate, signal), witnesses: 0 }
+  return { ...base, finalized: await readRequiredHeader(endpoint, client, candidate, work), witnesses: 0 }
 }
 
 /** Reads a block by number. Throws `UpstreamError` if the endpoint lacks it. */
@@ -337,9 +338,9 @@ async function readRequiredHeader(
   endpoint: Endpoint,
   { chain }: ChainClient,
   number: bigint,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PinnedBlock> {
-  const header = await readHeader(endpoint, { chainId: chain.id, at: number }, signal)
+  const header = await readHeader(endpoint, { chainId: chain.id, at: number }, work)
   if (header === undefined) throw new UpstreamError('The endpoint does not have a block that was final')
   return header
 }
@@ -348,23 +349,19 @@ async function readRequiredHeader(
 function readHeaderIfAny(
   endpoint: BackgroundEndpoint,
   query: { readonly chainId: number; readonly at: BlockId; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<TipClaim> {
-  return readOrSilent((within) => readHeader(endpoint, query, within), query.clock, signal)
+  return readOrSilent((within) => readHeader(endpoint, query, within), query.clock, work)
 }
 
 /** Runs a read within `WITNESS_MS`; `silent` if it fails or is late. */
-async function readOrSilent<T>(
-  read: (within: AbortSignal) => Promise<T>,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<T | 'silent'> {
+async function readOrSilent<T>(read: (within: Work) => Promise<T>, clock: Clock, work: Work): Promise<T | 'silent'> {
   try {
-    return await read(AbortSignal.any([signal, clock.timeout(WITNESS_MS)]))
+    return await read(limitWork(work, clock.timeout(WITNESS_MS)))
   } catch (error) {
     const isSilence =
       error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof AbortedError
-    if (!isSilence || signal.aborted) throw error
+    if (!isSilence || work.signal.aborted) throw error
     return 'silent'
   }
 }

@@ -8,6 +8,7 @@ import type { Database } from '../db/database.ts'
 import { createServerTime, type ServerTime } from '../db/server_time.ts'
 import { untilAborted } from '../lib/async/abort.ts'
 import { createCache } from '../lib/async/cache.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createLru } from '../lib/lru.ts'
@@ -93,18 +94,14 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
    * Searches the blocks of midnights that are not cached, except recent ones, whose blocks are not final. Returns the
    * days without a block.
    */
-  async function search(
-    client: ChainClient,
-    days: readonly number[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<number>> {
+  async function search(client: ChainClient, days: readonly number[], work: Work): Promise<ReadonlySet<number>> {
     const absentDays = days.filter((day) => cachedBlocks.get(`${client.chain.id}:${day}`) === undefined)
     if (absentDays.length === 0) return new Set()
     const nowSec = await serverTime()
     const missingDays = absentDays.filter((day) => nowSec - day * DAY_SEC > SETTLED_SEC)
     if (missingDays.length === 0) return new Set()
     const times = missingDays.map((day) => BigInt(day * DAY_SEC))
-    const blocks = await finder.findLastBlocks(client, times, signal)
+    const blocks = await finder.findLastBlocks(client, times, work)
     await Promise.all(
       missingDays.map(async (day, index) => {
         const block = blocks[index]
@@ -116,11 +113,11 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
     return new Set(missingDays.filter((_, index) => blocks[index] === undefined))
   }
 
-  async function find(client: ChainClient, day: number, signal: AbortSignal): Promise<WitnessedBlock> {
+  async function find(client: ChainClient, day: number, work: Work): Promise<WitnessedBlock> {
     const [storedRow] = await readStored(client, { from: day, to: day })
     if (storedRow !== undefined && !(storedRow.isFinal && recheck.isDue(client, storedRow.block.witnesses)))
       return storedRow.block
-    const block = await findAgain(client, { day, knownBlock: storedRow?.block }, signal)
+    const block = await findAgain(client, { day, knownBlock: storedRow?.block }, work)
     if (block === storedRow?.block) return block
     if (await storeBlock(day, block, await isSettled(block))) {
       if (storedRow !== undefined && storedRow.block.hash !== block.hash) warnReplaced(client, day)
@@ -136,10 +133,10 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
   async function findAgain(
     client: ChainClient,
     { day, knownBlock }: { readonly day: number; readonly knownBlock: WitnessedBlock | undefined },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<WitnessedBlock> {
     try {
-      const block = await finder.findLastBlock(client, BigInt(day * DAY_SEC), signal)
+      const block = await finder.findLastBlock(client, BigInt(day * DAY_SEC), work)
       recheck.recordAnswer(client, block.witnesses)
       return block
     } catch (error) {
@@ -156,28 +153,28 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
      * `NoBlockError` if no later block proves that it is the last one, or if the chain started later; `DisputeError` if
      * endpoints contradict each other or an earlier answer; else as `ChainClient.read`.
      */
-    async findBlock(client: ChainClient, day: number, signal: AbortSignal): Promise<WitnessedBlock> {
+    async findBlock(client: ChainClient, day: number, work: Work): Promise<WitnessedBlock> {
       const key = `${client.chain.id}:${day}`
       const cachedBlock = getCached(client, day)
       if (cachedBlock !== undefined) return cachedBlock
-      const read = async (shared: AbortSignal) => ({ value: await find(client, day, shared), lifeMs: 0 })
-      return await inFlight.get({ key, read }, signal)
+      const read = async (shared: Work) => ({ value: await find(client, day, shared), lifeMs: 0 })
+      return await inFlight.get({ key, read }, work)
     },
     /**
      * Yields days in groups, newest first, each group once the blocks of its midnights are searched. Omits days without
-     * a block; days whose search failed are left to `findBlock`. Throws `AbortedError` if `signal` fires.
+     * a block; days whose search failed are left to `findBlock`. Throws `AbortedError` if `work` ends.
      */
-    async *readGroups(client: ChainClient, days: readonly number[], signal: AbortSignal) {
+    async *readGroups(client: ChainClient, days: readonly number[], work: Work) {
       const [to = -1, from = 0] = [days[0], days.at(-1)]
       const rows = await readStored(client, { from, to })
       // `findBlock` compares blocks that are not final and logs replacements.
       const openDays = new Set(rows.flatMap(({ day, isFinal }) => (isFinal ? [] : day)))
       const find = async (group: readonly number[]): Promise<readonly number[]> => {
         const searchedDays = group.filter((day) => !openDays.has(day))
-        const daysWithoutBlock = await search(client, searchedDays, signal)
+        const daysWithoutBlock = await search(client, searchedDays, work)
         return group.filter((day) => !daysWithoutBlock.has(day))
       }
-      yield* groups({ chainId: client.chain.id, days, find }, signal)
+      yield* groups({ chainId: client.chain.id, days, find }, work.signal)
     },
     /** Loads a chain's stored days into memory, in one statement. */
     async load(client: ChainClient, days: { readonly from: number; readonly to: number }): Promise<void> {
@@ -194,14 +191,14 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
      * Finalizes open midnights: searches each block again and deletes snapshots of a replaced one. Returns the number
      * of midnights that are still open. Throws as `ChainClient.read`.
      */
-    async settle(client: ChainClient, signal: AbortSignal): Promise<number> {
+    async settle(client: ChainClient, work: Work): Promise<number> {
       const openMidnights = await midnightListOpen(db, { chainId: client.chain.id, max: OPEN_MAX })
       if (openMidnights.length === 0) return 0
-      const finalNumber = await readFinalNumber(client, signal)
+      const finalNumber = await readFinalNumber(client, work)
       let pendingCount = 0
       for (const { day, block } of openMidnights) {
         const confirmedBlock =
-          BigInt(block) <= finalNumber ? await finder.findLastBlock(client, BigInt(day * DAY_SEC), signal) : undefined
+          BigInt(block) <= finalNumber ? await finder.findLastBlock(client, BigInt(day * DAY_SEC), work) : undefined
         // A final block is stored permanently, so wait some time for a second endpoint if there is one.
         const mustWait =
           confirmedBlock === undefined ||
@@ -226,7 +223,7 @@ function disputedError({ chain: { id, name } }: ChainClient, day: number): Dispu
 }
 
 /** Height of the newest final block, by the chain's finality rule. */
-function readFinalNumber({ chain, read }: ChainClient, signal: AbortSignal): Promise<bigint> {
+function readFinalNumber({ chain, read }: ChainClient, work: Work): Promise<bigint> {
   const { finality } = chain
   const at = 'tag' in finality ? finality.tag : 'latest'
   return read(
@@ -235,7 +232,7 @@ function readFinalNumber({ chain, read }: ChainClient, signal: AbortSignal): Pro
       if (header === undefined) throw new UpstreamError('The endpoint does not support the finality tag')
       return header.number - ('depth' in finality ? BigInt(finality.depth) : 0n)
     },
-    { signal, past: 'header', priority: 'background' },
+    { work, past: 'header', priority: 'background' },
   )
 }
 

@@ -27,9 +27,7 @@
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
-import { getRequesters } from '../lib/async/requesters.ts'
-import { registerTimeoutError } from '../lib/async/timeout_error.ts'
-import { continueWork } from '../lib/async/unwitnessed.ts'
+import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
@@ -152,11 +150,11 @@ export function createHistory(options: {
   async function readUntouched<Row, Target extends StreamTarget>(
     { stream, target, subject }: TargetedRequest<Row, Target>,
     { client, block }: { readonly client: ChainClient; readonly block: PinnedBlock },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<boolean> {
     if (stream.isUntouched === undefined) return false
     try {
-      return await stream.isUntouched(target, { subject, client, block }, signal)
+      return await stream.isUntouched(target, { subject, client, block }, work)
     } catch (error) {
       // Fall back to the logs.
       if (error instanceof UnavailableError) return false
@@ -171,21 +169,21 @@ export function createHistory(options: {
   async function complete<Row, Target extends StreamTarget>(
     { stream, target, subject, startBlock }: TargetedRequest<Row, Target>,
     { client, final, waitMs }: { readonly client: ChainClient; readonly final: FinalBlock; readonly waitMs: number },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<boolean> {
     const fromBlock = Math.max(target.startBlock, startBlock ?? 0)
     if (fromBlock > final.number) return true
     const follower = getFollower(client, stream, target)
-    const requesters = getRequesters(signal)
+    const { requesters } = work
     const waitSignal = clock.timeout(waitMs)
     try {
       return await follower.complete(
         { subject, fromBlock, final, requesters },
         target,
-        AbortSignal.any([signal, waitSignal]),
+        AbortSignal.any([work.signal, waitSignal]),
       )
     } catch (error) {
-      if (!(error instanceof AbortedError) || signal.aborted) throw error
+      if (!(error instanceof AbortedError) || work.signal.aborted) throw error
       throw follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject))
     }
   }
@@ -194,11 +192,11 @@ export function createHistory(options: {
   async function readBoth<Row, Target extends StreamTarget>(
     request: TargetedRequest<Row, Target>,
     context: TipContext<Row> & { readonly waitMs: number; readonly isPartlyStored: boolean },
-    signal: AbortSignal,
+    work: Work,
   ) {
     const { client, tip, isPartlyStored, prefetchContext } = context
     const endController = new AbortController()
-    const shared = continueWork(signal, AbortSignal.any([signal, endController.signal]))
+    const shared = limitWork(work, endController.signal)
     const readTail = () => tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, shared)
     // Skip the unfinalized tail while most of the history is missing: it would be discarded.
     const prefetchedTail =
@@ -208,8 +206,8 @@ export function createHistory(options: {
     const pendingTail = prefetchedTail ?? (isPartlyStored ? readTail() : undefined)
     pendingTail?.catch(() => {})
     try {
-      const isAgreed = await complete(request, { ...context, final: toFinalBlock(tip) }, signal)
-      registerTimeoutError(signal, () => tailPendingError(client, tip))
+      const isAgreed = await complete(request, { ...context, final: toFinalBlock(tip) }, work)
+      work.onTimeout(() => tailPendingError(client, tip))
       const { block = tip.finalized, rows } = await (pendingTail ?? readTail())
       return { isAgreed, block, rows }
     } finally {
@@ -224,29 +222,29 @@ export function createHistory(options: {
   async function prefetch<Row, Target extends StreamTarget>(
     request: TargetedRequest<Row, Target>,
     { client, tip, prefetchContext }: Omit<TipContext<Row>, 'tip'> & { readonly tip: ExpectedTip },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<void> {
     const { stream, target, subject } = request
     const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
-    if (!hasCoverage(coverageBySubject) || prefetchContext.isTipKnown || signal.aborted) return
-    const tail = tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, signal)
+    if (!hasCoverage(coverageBySubject) || prefetchContext.isTipKnown || work.signal.aborted) return
+    const tail = tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, work)
     tail.catch(() => {})
     prefetchContext.prefetched = { tip, tail }
     const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
-    getFollower(client, stream, target).prefetch({ ...request, finalized, coverageBySubject }, target, signal)
+    getFollower(client, stream, target).prefetch({ ...request, finalized, coverageBySubject }, target, work)
   }
 
   async function ensure<Row, Target extends StreamTarget>(
     request: EnsureRequest<Row, Target>,
     client: ChainClient,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<CompleteHistory<Row>> {
     const endController = new AbortController()
-    const shared = continueWork(signal, AbortSignal.any([signal, endController.signal]))
+    const shared = limitWork(work, endController.signal)
     const prefetchContext: PrefetchContext<Row> = { prefetched: undefined, isTipKnown: false }
     const startedMs = clock.monotonicMs()
-    registerTimeoutError(signal, () => tipPendingError(client))
-    const pendingTip = request.pendingTip ?? finality.startTip(client, signal)
+    work.onTimeout(() => tipPendingError(client))
+    const pendingTip = request.pendingTip ?? finality.startTip(client, work)
     const targetPromise = 'read' in request.target ? request.target.read() : Promise.resolve(request.target)
     const switchedOffCheck = isSwitchedOff().then((isOffNow) => {
       if (isOff || isOffNow) throw historySwitchedOffError(client)
@@ -259,7 +257,7 @@ export function createHistory(options: {
     try {
       const [target, tip] = await Promise.all([targetPromise, pendingTip.waitForTip(onExpectedTip), switchedOffCheck])
       prefetchContext.isTipKnown = true
-      return await ensureAt({ ...request, target }, { client, tip, startedMs, prefetchContext, shared }, signal)
+      return await ensureAt({ ...request, target }, { client, tip, startedMs, prefetchContext, shared }, work)
     } finally {
       endController.abort()
     }
@@ -267,29 +265,26 @@ export function createHistory(options: {
 
   async function ensureAt<Row, Target extends StreamTarget>(
     request: TargetedRequest<Row, Target>,
-    context: TipContext<Row> & { readonly startedMs: number; readonly shared: AbortSignal },
-    signal: AbortSignal,
+    context: TipContext<Row> & { readonly startedMs: number; readonly shared: Work },
+    work: Work,
   ): Promise<CompleteHistory<Row>> {
     const { client, tip, startedMs, prefetchContext, shared } = context
     const { stream, subject, target } = request
     const follower = getFollower(client, stream, target)
-    registerTimeoutError(
-      signal,
-      () => follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject)),
-    )
+    work.onTimeout(() => follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject)))
     for (const each of getSources(client))
       if (tip.holders.includes(each.source.index)) each.recordFinalBlock(tip.finalized)
     const storedTo = Number(tip.finalized.number)
     const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
     const isPartlyStored = hasCoverage(coverageBySubject)
-    const isUntouched = !isPartlyStored && (await readUntouched(request, { client, block: tip.block }, signal))
+    const isUntouched = !isPartlyStored && (await readUntouched(request, { client, block: tip.block }, work))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, isAgreed: true, version: undefined }
     // Prefetch the state for the check of the rows while the logs are read.
     const { finalized } = tip
     if (isPartlyStored && prefetchContext.prefetched === undefined)
       follower.prefetchCheck({ ...request, finalized, coverageBySubject }, target, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
-    const { isAgreed, block, rows } = await readBoth(request, { ...context, waitMs, isPartlyStored }, signal)
+    const { isAgreed, block, rows } = await readBoth(request, { ...context, waitMs, isPartlyStored }, work)
     if (request.upTo === undefined || request.upTo > block.number) checkHistoryAge(client, block, clock)
     const tail = rows.filter((row) => stream.table.toSubject(row) === subject)
     return {
@@ -303,19 +298,19 @@ export function createHistory(options: {
   }
 
   return {
-    prepare: (chainId, signal) => finality.startTip(requireClient({ chainId }), signal),
-    ensure(request, signal) {
+    prepare: (chainId, work) => finality.startTip(requireClient({ chainId }), work),
+    ensure(request, work) {
       const client = requireClient(request.target)
-      return issues.watch(client.chain.id, () => ensure(request, client, signal))
+      return issues.watch(client.chain.id, () => ensure(request, client, work))
     },
-    complete({ stream, target }, signal) {
+    complete({ stream, target }, work) {
       if (stream.subjectsOnly) throw new Error(`Cannot read a global history of stream ${stream.name}`)
       const client = requireClient(target)
       return issues.watch(client.chain.id, async () => {
-        const final = toFinalBlock(await finality.startTip(client, signal).waitForTip())
+        const final = toFinalBlock(await finality.startTip(client, work).waitForTip())
         if (target.startBlock > final.number) return
-        const historyRequest = { subject: null, fromBlock: target.startBlock, final, requesters: getRequesters(signal) }
-        await getFollower(client, stream, target).complete(historyRequest, target, signal)
+        const historyRequest = { subject: null, fromBlock: target.startBlock, final, requesters: work.requesters }
+        await getFollower(client, stream, target).complete(historyRequest, target, work.signal)
       })
     },
     getIssues: issues.listRecent,

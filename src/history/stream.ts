@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import type { Work } from '../lib/async/work.ts'
 import { UpstreamError } from '../lib/error.ts'
 import type { Range } from './range.ts'
 import type { PendingTip } from './tip.ts'
@@ -121,16 +122,16 @@ export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
   readonly isUntouched?: (
     target: Target,
     input: { readonly subject: Hex; readonly client: ChainClient; readonly block: PinnedBlock },
-    signal: AbortSignal,
+    work: Work,
   ) => Promise<boolean>
   /**
    * Starts to read what `verify` will need if this block becomes final. The result is used at most once, and dropped
-   * when `signal` fires.
+   * when `work` ends.
    */
   readonly prefetch?: (
     target: Target,
     input: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ExpectedFinalBlock },
-    signal: AbortSignal,
+    work: Work,
   ) => void
   /**
    * Checks one subject's stored rows of these blocks against on-chain state. Reads. Throws `IncompleteError` naming the
@@ -146,7 +147,7 @@ export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
       /** A finalized block. */
       readonly toBlock: number
     },
-    signal: AbortSignal,
+    work: Work,
   ) => Promise<void>
 }
 
@@ -253,14 +254,14 @@ export interface CompleteHistory<Row> {
 /** The history of every stream. */
 export interface History {
   /** Starts to read the tip that every history of a chain needs, at the same time as the caller's other reads. */
-  readonly prepare?: (chainId: number, signal: AbortSignal) => PendingTip
+  readonly prepare?: (chainId: number, work: Work) => PendingTip
   /**
    * Completes a subject's history. Work that takes longer than the caller can wait continues in the background. Throws
    * `UnavailableError` with the progress, the time to retry or the setting to change; or naming the check that failed.
    */
   ensure<Row, Target extends StreamTarget>(
     request: EnsureRequest<Row, Target>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<CompleteHistory<Row>>
 }
 
@@ -268,10 +269,10 @@ export interface History {
 export interface HistoryReader {
   /**
    * Indexes the global history of a target, however long it takes. Throws `UnavailableError` if it cannot continue, and
-   * `AbortedError` if `signal` fires.
+   * `AbortedError` if `work` ends.
    */
   complete<Row, Target extends StreamTarget>(
     input: { readonly stream: Stream<Row, Target>; readonly target: Target },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<void>
 }

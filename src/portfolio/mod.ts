@@ -4,6 +4,7 @@ import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
+import { createWork } from '../lib/async/work.ts'
 import { createBorrowedPriceReader } from './read/borrowed_price.ts'
 import { createAccountAssetReader } from './read/read_accounts.ts'
 import { createAssetReader } from './read/read_chain.ts'
@@ -33,7 +34,7 @@ export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
 
 /** Background work: takes the last midnight for wallets with snapshots. */
 export function portfolioWork(setup: PortfolioSetup): BackgroundWork {
-  return { name: 'portfolio snapshots', round: (signal) => getReaders(setup).snapshots.takeDaily(signal) }
+  return { name: 'portfolio snapshots', round: (signal) => getReaders(setup).snapshots.takeDaily(createWork(signal)) }
 }
 
 interface Readers {

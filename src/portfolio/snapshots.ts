@@ -7,6 +7,7 @@ import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { PRICE_RULE_REVISION } from '../finance/price/pool/pool_price.ts'
 import { FEED_RULE_REVISION } from '../finance/price/price.ts'
 import type { PortfolioFigures, PortfolioSnapshots, PortfolioTarget } from '../finance/series/portfolio.ts'
+import type { Work } from '../lib/async/work.ts'
 import { CodedError } from '../lib/error.ts'
 import { memoize } from '../lib/memoize.ts'
 import type { BorrowedPriceReader } from './read/borrowed_price.ts'
@@ -69,16 +70,12 @@ export function createSnapshotReader(options: {
      * no endpoint has the state of earlier ones.
      * Throws like `SnapshotSeries.of` and `AssetReader.read`.
      */
-    async readSnapshots({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuery, signal: AbortSignal) {
+    async readSnapshots({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuery, work: Work) {
       const client = clients.get(chainId)
       if (client === undefined)
         throw new CodedError('INVALID_PARAMETER', `Cannot read chain ${chainId}: it is not served`)
       const target = createTarget(client, { tokens, includeUnlisted })
-      const {
-        snapshots: storedDays,
-        cutAt,
-        today,
-      } = await snapshots.series.read({ target, wallet, span: days }, signal)
+      const { snapshots: storedDays, cutAt, today } = await snapshots.series.read({ target, wallet, span: days }, work)
       const answeredDays = storedDays.flatMap(({ day, witnesses, figures }) =>
         figures === undefined ? [] : { day, witnesses, ...figures },
       )
@@ -88,7 +85,7 @@ export function createSnapshotReader(options: {
       const blocks = await snapshots.readBlocks(
         target,
         shown.map(({ day }) => day),
-        signal,
+        work,
       )
       return {
         snapshots: shown.map(
@@ -103,11 +100,11 @@ export function createSnapshotReader(options: {
       }
     },
     /** Takes the last midnight for all wallets with snapshots, like `takeDailySnapshots`. */
-    takeDaily(signal: AbortSignal): Promise<number> {
+    takeDaily(work: Work): Promise<number> {
       const targets = [...clients.values()].map((client) =>
         createTarget(client, { tokens: [], includeUnlisted: false }),
       )
-      return snapshots.takeDaily(targets, signal)
+      return snapshots.takeDaily(targets, work)
     },
   }
 }
@@ -148,10 +145,10 @@ function createSnapshotTarget(reader: AssetReader, query: MidnightQuery): Portfo
     // Reads of wallets share nothing.
     walletsMax: 1,
     isFollowed: tokens.length === 0 && !includeUnlisted,
-    async readFigures({ block }, wallets, signal) {
+    async readFigures({ block }, wallets, work) {
       const toText = (assets: ChainAssets) => JSON.stringify(getFigures(assets))
       const results = await Promise.all(
-        wallets.map((wallet) => reader.readAgreed({ client, wallet, tokens, block }, { toText, signal })),
+        wallets.map((wallet) => reader.readAgreed({ client, wallet, tokens, block }, { toText, work })),
       )
       const endpointSets = results.map(({ endpoints }) => endpoints)
       const fewestEndpoints = endpointSets.reduce(

@@ -8,6 +8,7 @@ import { type BlockId, parseHeader, readHeader } from '../chain/evm/read_block.t
 import type { ChainRecord, LensQuery, RecordedCall, RecordedResult } from '../chain/receipt/record.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import { parseQuantity } from '../chain/rpc/value.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import type { Payload } from './payload.ts'
@@ -18,7 +19,7 @@ import type { ReplayedAnswer } from './replay.ts'
 interface Endpoints {
   readonly rpcUrls: readonly string[]
   readonly clock: Clock
-  readonly signal: AbortSignal
+  readonly work: Work
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
@@ -41,7 +42,7 @@ export interface EndpointResults {
  */
 export async function compareWithEndpoints(
   question: RecordQuestion,
-  { rpcUrls, clock, signal, fetch }: Endpoints,
+  { rpcUrls, clock, work, fetch }: Endpoints,
 ): Promise<EndpointResults | undefined> {
   const { chainId } = question.record
   const results: EndpointResults[] = []
@@ -49,8 +50,8 @@ export async function compareWithEndpoints(
     const chain = { id: chainId, name: '', rpcUrls: [url], reuseMs: 0, finality: { depth: 0 } }
     const client = createChainClient({ chain, clock, log: silentLog, ...(fetch && { fetch }) })
     try {
-      const served = await askChain(client, signal)
-      if (served === 'own') results.push(await compareWithClient(client, question, signal))
+      const served = await askChain(client, work)
+      if (served === 'own') results.push(await compareWithClient(client, question, work))
       if (served === 'unknown') results.push(toBoth('an endpoint does not say which chain it serves'))
     } finally {
       client.close()
@@ -63,13 +64,13 @@ export async function compareWithEndpoints(
 async function compareWithClient(
   client: EvmClient,
   { record, level, replayed }: RecordQuestion,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<EndpointResults> {
   const { block, calls, headers } = record
   const { atTimeSec: atSec, queries } = replayed
   const answers: CheckResult[] = []
-  const blocks = [await compareBlock(client, block, signal)]
-  if (atSec !== undefined) blocks.push(await compareTime(client, { block, atSec }, signal))
+  const blocks = [await compareBlock(client, block, work)]
+  if (atSec !== undefined) blocks.push(await compareTime(client, { block, atSec }, work))
   // A proof stands for everything at its block.
   if (level === 'proven') return { answers, blocks }
   for (const call of calls) {
@@ -77,19 +78,19 @@ async function compareWithClient(
     answers.push(
       query === undefined
         ? { is: 'unknown', because: 'it is not known which code was called' }
-        : await compareCall(client, { call, question: query, block: call.at ?? block }, signal),
+        : await compareCall(client, { call, question: query, block: call.at ?? block }, work),
     )
   }
-  for (const recorded of headers) answers.push(await compareHeader(client, recorded, signal))
-  for (const earlier of collectEarlierBlocks(record)) blocks.push(await compareBlock(client, earlier, signal))
+  for (const recorded of headers) answers.push(await compareHeader(client, recorded, work))
+  for (const earlier of collectEarlierBlocks(record)) blocks.push(await compareBlock(client, earlier, work))
   return { answers, blocks }
 }
 
 /** Asks an endpoint which chain it serves: the client's own, or another one. */
-async function askChain(client: EvmClient, signal: AbortSignal): Promise<'own' | 'other' | 'unknown'> {
+async function askChain(client: EvmClient, work: Work): Promise<'own' | 'other' | 'unknown'> {
   const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
   try {
-    await client.background[0]?.request(request, signal)
+    await client.background[0]?.request(request, work)
     return 'own'
   } catch {
     return client.report().some(({ state }) => state === 'removed') ? 'other' : 'unknown'
@@ -112,14 +113,14 @@ const BUDGET_MS = 20_000
 async function compareCall(
   client: ChainClient,
   { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuery; readonly block: PinnedBlock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<CheckResult> {
   const { runtime, data, mode } = question
   const ask = mode === 'override' ? callByOverride : callDeployless
   const lensCall = { runtime, data, block: { hash: block.hash }, gas: call.gas }
   try {
     const answer = await client.read((endpoint, within) => ask(endpoint, lensCall, within), {
-      signal,
+      work,
       budgetMs: BUDGET_MS,
       past: block,
     })
@@ -154,11 +155,11 @@ function tryDecodePage(answer: Hex) {
 async function compareHeader(
   client: ChainClient,
   { method, result }: RecordedResult,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<CheckResult> {
   try {
     const header = parseHeader(result, 'latest')
-    const theirs = header && (await readAt(client, header.number, signal))
+    const theirs = header && (await readAt(client, header.number, work))
     if (header === undefined || theirs === undefined) {
       return { is: 'unknown', because: 'the endpoint does not know a block that the answer rests on' }
     }
@@ -178,12 +179,12 @@ async function compareHeader(
 async function compareTime(
   client: ChainClient,
   { block, atSec }: { readonly block: PinnedBlock; readonly atSec: number },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<CheckResult> {
   if (Number(block.timestampSec) > atSec)
     return { is: 'false', because: 'it is later than the time that was asked for' }
   try {
-    const next = await readAt(client, block.number + 1n, signal)
+    const next = await readAt(client, block.number + 1n, work)
     if (next === undefined) {
       return {
         is: 'unknown',
@@ -199,17 +200,17 @@ async function compareTime(
 }
 
 /** Compares a block with the endpoint's block of that hash and of that height. Never throws. */
-async function compareBlock(client: ChainClient, block: PinnedBlock, signal: AbortSignal): Promise<CheckResult> {
+async function compareBlock(client: ChainClient, block: PinnedBlock, work: Work): Promise<CheckResult> {
   const { number, hash } = block
   try {
-    const header = await readAt(client, { hash }, signal)
+    const header = await readAt(client, { hash }, work)
     if (header === undefined) return { is: 'unknown', because: 'the endpoint does not know the block' }
     if (!matchesBlock(header, block) || header.parentHash !== block.parentHash) {
       return { is: 'false', because: 'the endpoint knows another block by that hash' }
     }
-    if ((await readAt(client, number, signal))?.hash !== hash)
+    if ((await readAt(client, number, work))?.hash !== hash)
       return { is: 'false', because: `another block has replaced it at ${number}` }
-    const finalHeader = await readAt(client, 'finalized', signal).catch(() => undefined)
+    const finalHeader = await readAt(client, 'finalized', work).catch(() => undefined)
     const isFinal = finalHeader !== undefined && finalHeader.number >= number
     return { is: 'true', because: isFinal ? 'it is on the chain, final' : 'it is on the chain, not known to be final' }
   } catch {
@@ -217,9 +218,9 @@ async function compareBlock(client: ChainClient, block: PinnedBlock, signal: Abo
   }
 }
 
-function readAt(client: ChainClient, at: BlockId, signal: AbortSignal): Promise<PinnedBlock | undefined> {
+function readAt(client: ChainClient, at: BlockId, work: Work): Promise<PinnedBlock | undefined> {
   return client.read((endpoint, within) => readHeader(endpoint, { chainId: client.chain.id, at }, within), {
-    signal,
+    work,
     budgetMs: BUDGET_MS,
     past: 'header',
   })

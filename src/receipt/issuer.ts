@@ -9,6 +9,7 @@ import { FAMILIES } from '../family/mod.ts'
 import type { FinanceChain, FinanceClient } from '../finance/chain.ts'
 import type { ReceiptIssuer, ReceiptRequest, Statement } from '../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../http/route/route.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Signer, signEnvelope } from '../lib/dsse.ts'
 import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
@@ -83,8 +84,8 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
       createRecorder(client, heads?.get(client.chain.id)),
     )
     const recordingClients = recorders.map(({ client }) => client)
-    const { signal, untilMs, organizationId, apiKeyId, requestedAtMs } = context
-    const stateContext = { signal, untilMs, organizationId, apiKeyId, requestedAtMs, isStateOnly: true }
+    const { work, untilMs, organizationId, apiKeyId, requestedAtMs } = context
+    const stateContext = { work, untilMs, organizationId, apiKeyId, requestedAtMs, isStateOnly: true }
     const coveredAnswer = await readWithClients(recordingClients, statement, stateContext)
     const records = recorders.flatMap(({ client, record }) => listRecords(client.chain, record))
     return { answer: plainAnswer ?? coveredAnswer, records }
@@ -243,21 +244,21 @@ function createProver({ runner, clock }: { readonly runner: ProofRunner; readonl
   async function prove(
     { client, record, queries }: ProverOptions,
     organizationId: string,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<Proofs[number]> {
     const ownRunner: Pick<ProofRunner, 'run'> = { run: (job, within) => runner.run(job, within, organizationId) }
     // Lasting, unlike what endpoints cannot prove now.
     if (hasEarlierCalls(record)) throw new CodedError('INVALID_PARAMETER', NO_PROOF)
     const calls = toProvenCalls(record, queries)
     if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
-    const proof = await collectProof({ client, runner: ownRunner, clock }, { record, calls }, signal).catch(
+    const proof = await collectProof({ client, runner: ownRunner, clock }, { record, calls }, work).catch(
       (cause: unknown) => {
         if (cause instanceof UnprovenError) throw unprovenError(client, cause.message, cause)
-        if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || signal.aborted) throw cause
+        if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || work.signal.aborted) throw cause
         throw unprovenError(client, 'no endpoint proves that block', cause)
       },
     )
-    const result = await checkProof(ownRunner, { record, proof, queriesByCall: queries }, signal)
+    const result = await checkProof(ownRunner, { record, proof, queriesByCall: queries }, work.signal)
     if (result.is !== 'true') throw unprovenError(client, result.because)
     return toPayloadProof(record.chainId, proof)
   }
@@ -279,8 +280,8 @@ function createProver({ runner, clock }: { readonly runner: ProofRunner; readonl
     /** Throws `UnavailableError` if a record cannot be proven, `CodedError` if that would be too much. */
     all: (
       proving: readonly ProverOptions[],
-      { organizationId, signal }: Pick<ReadContext, 'organizationId' | 'signal'>,
-    ): Promise<Proofs> => Promise.all(proving.map((each) => prove(each, organizationId, signal))),
+      { organizationId, work }: Pick<ReadContext, 'organizationId' | 'work'>,
+    ): Promise<Proofs> => Promise.all(proving.map((each) => prove(each, organizationId, work))),
   }
 }
 

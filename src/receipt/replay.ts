@@ -29,6 +29,7 @@ import { readParameters } from '../http/request/parameters.ts'
 import type { Statement } from '../http/route/receipt.ts'
 import type { Answer, ReadContext, Route, RouteCall } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
+import { createWork } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, UpstreamError } from '../lib/error.ts'
 import { silentLog } from '../lib/log.ts'
@@ -126,7 +127,7 @@ export async function replayAnswer(
 
 function createContext(clock: Clock): ReadContext {
   return {
-    signal: new AbortController().signal,
+    work: createWork(new AbortController().signal),
     untilMs: clock.monotonicMs() + BUDGET_MS,
     organizationId: '',
     apiKeyId: '',
@@ -206,7 +207,7 @@ export function createReplayer<Row extends Chain>(
     clock,
     log: silentLog,
     background: [],
-    read: (attempt, { signal }) => attempt(endpoint, signal),
+    read: (attempt, { work }) => attempt(endpoint, work),
   }
   return {
     client,

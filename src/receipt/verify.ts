@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Family } from '../family/contract.ts'
 import { FAMILIES } from '../family/mod.ts'
+import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } from '../lib/dsse.ts'
 import { isJsonObject } from '../lib/text/json.ts'
@@ -30,7 +31,7 @@ export interface Evidence {
   /** Hashes of blocks that the verifier trusts, by chain. */
   readonly blockHashes: ReadonlyMap<number, string>
   readonly clock: Clock
-  readonly signal: AbortSignal
+  readonly work: Work
   /** Runs calls over proofs. */
   readonly runner: ProofRunner
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
@@ -155,7 +156,7 @@ async function checkRead(
 /** Checks that the calls of a receipt give the same answers over its proofs alone. */
 async function checkProofs(
   { reads, proofs = [] }: Payload,
-  { replayed, evidence: { runner, signal } }: ReadsEvidence,
+  { replayed, evidence: { runner, work } }: ReadsEvidence,
 ): Promise<readonly CheckResult[]> {
   const records = reads.map(toChainRecord)
   if (replayed === undefined) return [unknownResult('its figures are not those of its calls')]
@@ -166,7 +167,7 @@ async function checkProofs(
     const record = records[at]
     if (record?.chainId !== proof.chain_id) return [{ is: 'false', because: 'it proves another chain' }]
     try {
-      results.push(await checkProof(runner, { record, proof, queriesByCall: replayed.queries }, signal))
+      results.push(await checkProof(runner, { record, proof, queriesByCall: replayed.queries }, work.signal))
     } catch {
       results.push(unknownResult('the proof could not be run'))
     }

@@ -1,6 +1,7 @@
 import { openDatabase } from '../../src/db/connection/pool.ts'
 import { parseLogs } from '../../src/history/logs/parse_logs.ts'
 import { createHistory } from '../../src/history/mod.ts'
+import { createWork } from '../../src/lib/async/work.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
@@ -54,7 +55,7 @@ export async function benchHistory({
         holder: 'bench',
       })
       const startedMs = performance.now()
-      await history.complete({ stream: EMITTED, target: toTarget(CHAIN_ID) }, new AbortController().signal)
+      await history.complete({ stream: EMITTED, target: toTarget(CHAIN_ID) }, createWork(new AbortController().signal))
       const ms = performance.now() - startedMs
       await history.close()
       client.close()

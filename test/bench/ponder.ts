@@ -8,6 +8,7 @@ import { parseLogs } from '../../src/history/logs/parse_logs.ts'
 import type { LogsOutcome } from '../../src/history/metrics.ts'
 import { createHistory } from '../../src/history/mod.ts'
 import { splitRange } from '../../src/history/range.ts'
+import { createWork } from '../../src/lib/async/work.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startAnvil } from '../devnet/anvil.ts'
@@ -124,7 +125,7 @@ async function runOurs(db: Database, { rpcUrl }: { readonly rpcUrl: string }): P
   })
   const stream = createLendingStream({ clock: systemClock })
   const [startedMs, startedCpu] = [performance.now(), process.cpuUsage()]
-  await history.complete({ stream, target: createMarket(CHAIN_ID) }, new AbortController().signal)
+  await history.complete({ stream, target: createMarket(CHAIN_ID) }, createWork(new AbortController().signal))
   const wallMs = performance.now() - startedMs
   const { user, system } = process.cpuUsage(startedCpu)
   await history.close()

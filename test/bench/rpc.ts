@@ -33,7 +33,7 @@ export async function benchRpc(options: { readonly quick: boolean }): Promise<bo
         const chain = createDevnetChain(devnet, { rpcUrls: [rpc.url] })
         const client = createChainClient({ chain, clock: systemClock, log: silentLog })
         const { reader, targets: places } = createTestReader(client, { mode: name })
-        const read = () => reader.readWallet(wallet, { targets: places, signal: patient })
+        const read = () => reader.readWallet(wallet, { targets: places, work: patient })
         const found = (await read()).flatMap(({ positions }) => positions).length
         const tookMs: number[] = []
         for (let round = 0; round < (options.quick ? 1 : 5); round += 1) {

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { toHttpFailure } from '../../src/http/error.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
 import type { Reply, Route } from '../../src/http/route/route.ts'
-import { trackUnwitnessed } from '../../src/lib/async/unwitnessed.ts'
+import { createWork } from '../../src/lib/async/work.ts'
 
 /** One question to a route, as the app would put it. */
 export interface RouteTestRequest {
@@ -38,7 +38,7 @@ export async function callRoute(
   })
   const call = accepted.call()
   const answer = await call.read({
-    signal: trackUnwitnessed(AbortSignal.any([signal])),
+    work: createWork(AbortSignal.any([signal])),
     untilMs,
     organizationId: 'organization',
     apiKeyId: 'key',

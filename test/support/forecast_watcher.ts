@@ -3,6 +3,7 @@ import type { PinnedBlock } from '../../src/chain/block.ts'
 import type { ConfirmedFigures, FigureValue, Watcher, WatchSubject, WatchTarget } from '../../src/family/watch.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { HistoryLog, LogFilter } from '../../src/history/stream.ts'
+import { createWork } from '../../src/lib/async/work.ts'
 import { compareRational, type Rational, rational } from '../../src/lib/number/rational.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import type { RpcLog } from './rpc_log.ts'
@@ -89,7 +90,7 @@ export function createForecastWatcher(options: {
 }
 
 /** A signal that never fires. */
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 function toState(found: ConfirmedFigures | 'gone' | undefined, { figure, below }: WatchedClause): boolean | undefined {
   return found === undefined || found === 'gone' ? undefined : compareValue(found.value(figure), below)

@@ -6,14 +6,14 @@ export function withLensMode<Client extends ChainClient>(client: Client, way: Le
   if (way === undefined) return client
   const narrowed = (endpoint: Endpoint): Endpoint => ({
     ...endpoint,
-    async call(request, signal) {
+    async call(request, work) {
       const { to, code } = request
       const asked = code !== undefined ? 'override' : to === undefined ? 'deployless' : way
       if (asked !== way) throw new RpcRefusedError(0, `The endpoint runs lenses by ${way} alone`)
-      return await endpoint.call(request, signal)
+      return await endpoint.call(request, work)
     },
   })
   const read: ChainClient['read'] = (attempt, options) =>
-    client.read((endpoint, signal) => attempt(narrowed(endpoint), signal), options)
+    client.read((endpoint, work) => attempt(narrowed(endpoint), work), options)
   return { ...client, read }
 }

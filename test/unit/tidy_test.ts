@@ -41,6 +41,10 @@ test('the clock alone tells the time and makes timers', () => {
   expect(uses(/\btimers(\/promises)?'|\bBun\.sleep\b/, allowed)).toEqual([])
 })
 
+test('what belongs to a piece of work travels in `Work`, not in maps by its signal', () => {
+  expect(uses(/\b(Weak)?(Map|Set)<AbortSignal\b/, /^$/)).toEqual([])
+})
+
 test('the transactions of the driver, which may commit what must roll back, are not used', () => {
   expect(uses(/\.begin\(|\.reserve\(|\bsql\.end\(\)/, /^$/)).toEqual([])
 })

@@ -1,4 +1,5 @@
 import { concatHex, type Hex, numberToHex, size, slice } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import { type Endpoint, RevertError, RpcRefusedError } from '../rpc/client.ts'
 import type { LensCall } from './bundle/bundle.ts'
 
@@ -22,11 +23,11 @@ const PROGRAM_BYTES = 144
  * that the answer's size is not limited. Throws `RpcRefusedError` before sending if code and arguments exceed the limit
  * of init code (49,152 bytes), and after it if the endpoint drops the answer; `RevertError` if the lens reverts.
  */
-export async function callDeployless(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+export async function callDeployless(endpoint: Endpoint, call: LensCall, work: Work): Promise<Hex> {
   const { runtime, data, ...at } = call
   const code = encodeDeploylessCode(runtime, data)
   try {
-    await endpoint.call({ data: code, ...at }, signal)
+    await endpoint.call({ data: code, ...at }, work)
   } catch (error) {
     if (error instanceof RevertError) return decodeDeploylessRevert(error.data)
     throw error

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { type Block, matchesBlock, type PinnedBlock } from '../block.ts'
@@ -59,7 +60,7 @@ const LEARNED_MS = 10 * 60_000
  * becomes an `UpstreamError`: lenses never revert with a reason, so the answer is wrong and another endpoint may be
  * right.
  */
-export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>, signal: AbortSignal): Promise<T> {
+export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>, work: Work): Promise<T> {
   const { topic, modes = LENS_MODES, clock, read } = reading
   const entry = endpoint.learned.get(topic)
   const learned = entry !== undefined && entry.untilMs > clock.monotonicMs() ? entry.value : undefined
@@ -68,7 +69,7 @@ export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>,
   let mayLearn = true
   for (const mode of order) {
     try {
-      const answer = await read(createAccess(endpoint, reading, mode, signal))
+      const answer = await read(createAccess(endpoint, reading, mode, work))
       if (mode !== learned && mayLearn) {
         // The best mode is tried first by default, so it need not be remembered.
         if (mode === modes[0]) endpoint.learned.delete(topic)
@@ -91,16 +92,16 @@ function createAccess(
   endpoint: Endpoint,
   { runtime, chainId, at }: Omit<LensReading<unknown>, 'read'>,
   mode: LensMode,
-  signal: AbortSignal,
+  work: Work,
 ): LensAccess {
   return {
     mode,
     call({ isLight = false, ...question }) {
       const callLens = mode === 'override' && isLight ? callBundled : CALL_LENS[mode]
-      return callLens(endpoint, { runtime, ...question }, signal)
+      return callLens(endpoint, { runtime, ...question }, work)
     },
     at,
-    pin: async () => at ?? (await readLatestBlock(endpoint, chainId, signal)),
+    pin: async () => at ?? (await readLatestBlock(endpoint, chainId, work)),
     observeBlock(block) {
       if (at === undefined) endpoint.observeBlock(block)
       else if (!matchesBlock(block, at))

@@ -1,5 +1,6 @@
 import { toHex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
@@ -26,7 +27,7 @@ const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
 /** An endpoint as the client manages it. */
 export type ManagedEndpoint = ReturnType<typeof createEndpoint>
 
-interface ReadLimits extends Omit<AttemptLimits, 'signal'> {
+interface ReadLimits extends Omit<AttemptLimits, 'work'> {
   readonly timeoutMs: number
   /** True if a missing block may still arrive; it is then requested again. */
   readonly canAppear: boolean
@@ -50,22 +51,22 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   let isRemoved = false
 
   /** Repeats the request after a pause while the block is missing: another node behind the address may have it. */
-  async function sendPinned<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
+  async function sendPinned<T>(request: RpcRequest<T>, work: Work, priority: Priority): Promise<T> {
     for (const pauseMs of MISSING_PAUSES_MS) {
       try {
-        return await send(request, signal, priority)
+        return await send(request, work, priority)
       } catch (error) {
         if (!(error instanceof MissingBlockError)) throw error
-        await clock.sleep(pauseMs, signal)
+        await clock.sleep(pauseMs, work.signal)
       }
     }
-    return await send(request, signal, priority)
+    return await send(request, work, priority)
   }
 
   /** Sends a request other than a call. It runs no contract, so a revert is an error of the endpoint. */
-  async function ask<T>(request: RpcRequest<T>, signal: AbortSignal, priority?: Priority): Promise<T> {
+  async function ask<T>(request: RpcRequest<T>, work: Work, priority?: Priority): Promise<T> {
     try {
-      return await send(request, signal, priority)
+      return await send(request, work, priority)
     } catch (error) {
       if (error instanceof RevertError) throw new UpstreamError(`The endpoint reverted ${request.method}`)
       throw error
@@ -77,7 +78,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
    */
   async function checkChain(): Promise<void> {
     const request = { method: 'eth_chainId', params: [], parse: parseQuantity }
-    const id = await ask(request, new AbortController().signal)
+    const id = await ask(request, createWork(new AbortController().signal))
     isVerified = id === BigInt(chain.id)
     if (isVerified) return
     isRemoved = true
@@ -105,11 +106,11 @@ export function createEndpoint(index: number, options: EndpointOptions) {
         if (verdict !== 'believed' && !isLastResort)
           throw new HeadMismatchError(`The endpoint is far ${verdict} beside others`)
       },
-      request: (request, signal) => retry(() => ask({ timeoutMs, ...request }, signal, priority), signal),
-      call(request, signal) {
+      request: (request, work) => retry(() => ask({ timeoutMs, ...request }, work, priority), work.signal),
+      call(request, work) {
         const rpcRequest = { method: 'eth_call', params: toCallParams(request), parse: parseBytes, timeoutMs }
         const isSentOnce = request.block === 'latest' || request.mustWait === false || !canAppear
-        return retry(() => (isSentOnce ? send : sendPinned)(rpcRequest, signal, priority), signal)
+        return retry(() => (isSentOnce ? send : sendPinned)(rpcRequest, work, priority), work.signal)
       },
     }
   }
@@ -131,9 +132,9 @@ export function createEndpoint(index: number, options: EndpointOptions) {
     get usable() {
       return !isRemoved && health.state() !== 'open'
     },
-    async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
-      await verify(signal)
-      return await ask(request, signal, 'background')
+    async request<T>(request: RpcRequest<T>, work: Work): Promise<T> {
+      await verify(work.signal)
+      return await ask(request, work, 'background')
     },
   }
 

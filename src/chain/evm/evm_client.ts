@@ -1,4 +1,5 @@
 import { withinDeadline } from '../../lib/async/abort.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { BlockAgeError, blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
@@ -48,7 +49,7 @@ const NO_LENS =
 /** A chain client with background work; call `close` when the process stops. */
 export interface EvmClient<Row extends Chain = Chain> extends ChainClient<Row>, MonitoredEndpoints {
   /** True if an endpoint of the right chain answers from a recent block, or did so recently. Reads the header. */
-  ready(signal: AbortSignal): Promise<boolean>
+  ready(work: Work): Promise<boolean>
 }
 
 /**
@@ -62,7 +63,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
   const shared = { ...options, heads, random, timeoutMs: BUDGET_MS * CALL_SHARE }
   const endpoints = chain.rpcUrls.map((_, index) => createEndpoint(index, shared))
   const depths = createEndpointDepths(clock)
-  const readHead = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, chain.id, signal)
+  const readHead = (endpoint: Endpoint, work: Work) => readLatestBlock(endpoint, chain.id, work)
   const rotation = createRotation({
     endpoints,
     chainId: chain.id,
@@ -72,7 +73,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     random,
     isBehind: heads.isDoubted,
     getHead: heads.getHead,
-    probe: (endpoint, signal) => runVerified(endpoint, () => readHead(endpoint, signal), signal),
+    probe: (endpoint, work) => runVerified(endpoint, () => readHead(endpoint, work), work.signal),
     toError: (failure) => unavailableError(chain, failure),
   })
 
@@ -108,7 +109,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
   }
 
   const read: ChainClient['read'] = (attempt, options) => {
-    const { signal, budgetMs = BUDGET_MS, past, priority = 'caller', isBundled = false } = options
+    const { work, budgetMs = BUDGET_MS, past, priority = 'caller', isBundled = false } = options
     const timeoutMs = budgetMs * CALL_SHARE
     const block = past === 'header' ? undefined : past
     const canAppear = block === undefined || !isSettled(block)
@@ -124,7 +125,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     return withinDeadline(
       (deadline) =>
         rotation.ask(
-          (endpoint, { signal: within, ...limits }) => {
+          (endpoint, { work: within, ...limits }) => {
             const limited = endpoint.withLimits({
               timeoutMs,
               canAppear,
@@ -133,13 +134,13 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
               ...limits,
             })
             return withDepthTracking(endpoint, past, () =>
-              runVerified(endpoint, () => attempt(limited, within), within),
+              runVerified(endpoint, () => attempt(limited, within), within.signal),
             )
           },
           deadline,
           preference,
         ),
-      { ms: budgetMs, signal, clock },
+      { ms: budgetMs, work, clock },
     )
   }
 
@@ -149,7 +150,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
     log,
     read,
     background: endpoints.map(({ background }) => background),
-    ready: (signal) => rotation.ready(() => read(readHead, { signal })),
+    ready: (work) => rotation.ready(() => read(readHead, { work })),
     report: rotation.report,
     findUnresponsive: rotation.findUnresponsive,
     close: rotation.close,

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import type { PinnedBlock } from '../block.ts'
 import type { Endpoint } from '../rpc/client.ts'
 import { MissingBlockError } from '../rpc/error.ts'
@@ -13,9 +14,9 @@ export type BlockId = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash
 export async function readBlock(
   endpoint: Endpoint,
   { chainId, number }: { readonly chainId: number; readonly number: bigint | 'latest' },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PinnedBlock> {
-  const header = await readHeader(endpoint, { chainId, at: number }, signal)
+  const header = await readHeader(endpoint, { chainId, at: number }, work)
   if (header === undefined) throw new MissingBlockError('The endpoint does not have the block')
   return header
 }
@@ -24,8 +25,8 @@ export async function readBlock(
  * Reads the latest block, to which several calls are pinned; the client has checked that the endpoint serves the chain.
  * Throws as `readBlock` and `Endpoint.observeBlock`.
  */
-export async function readLatestBlock(endpoint: Endpoint, chainId: number, signal: AbortSignal): Promise<PinnedBlock> {
-  const block = await readBlock(endpoint, { chainId, number: 'latest' }, signal)
+export async function readLatestBlock(endpoint: Endpoint, chainId: number, work: Work): Promise<PinnedBlock> {
+  const block = await readBlock(endpoint, { chainId, number: 'latest' }, work)
   endpoint.observeBlock(block)
   return block
 }
@@ -37,14 +38,14 @@ export async function readLatestBlock(endpoint: Endpoint, chainId: number, signa
 export async function readHeader(
   endpoint: Pick<Endpoint, 'request'>,
   { chainId, at }: { readonly chainId: number; readonly at: BlockId },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PinnedBlock | undefined> {
   const [method, name] =
     typeof at === 'object'
       ? ['eth_getBlockByHash', at.hash]
       : ['eth_getBlockByNumber', typeof at === 'bigint' ? `0x${at.toString(16)}` : at]
   const parse = (result: unknown) => parseHeader(result, at)
-  const header = await endpoint.request({ method, params: [name, false], parse }, signal)
+  const header = await endpoint.request({ method, params: [name, false], parse }, work)
   return header === undefined ? undefined : { chainId, ...header }
 }
 

@@ -1,5 +1,6 @@
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { createCache } from '../../lib/async/cache.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { PinnedBlock } from '../block.ts'
@@ -52,7 +53,7 @@ export function createBlockFinder(clock: Clock) {
   async function searchTimes(
     endpoint: Endpoint,
     { timesSec, isOver, chain }: TimesQuery & Pick<ChainClient, 'chain'>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<Search[]> {
     const { id: chainId, blockTimeMs } = chain
     const searchesByTime = new Map<bigint, Search>()
@@ -62,7 +63,7 @@ export function createBlockFinder(clock: Clock) {
     const probesByTime = new Map(ascending.map((timeSec) => [timeSec, 0]))
     let knownBlocks = points.getAround(chainId, timesSec)
     if (findBracket(knownBlocks, latest) === undefined) {
-      const newest = await readBlock(endpoint, { chainId, number: 'latest' }, signal)
+      const newest = await readBlock(endpoint, { chainId, number: 'latest' }, work)
       // Only in this case the result depends on how recent the endpoint's head is.
       if (newest.timestampSec <= latest) endpoint.observeBlock(newest)
       if (newest.number > (knownBlocks.at(-1)?.number ?? -1n)) knownBlocks = [...knownBlocks, newest]
@@ -92,10 +93,8 @@ export function createBlockFinder(clock: Clock) {
         }
       }
       if (numbers.size === 0) return timesSec.flatMap((timeSec) => searchesByTime.get(timeSec) ?? [])
-      const read = [...numbers].map(
-        (number) => (within: AbortSignal) => readBlock(endpoint, { chainId, number }, within),
-      )
-      knownBlocks = [...knownBlocks, ...(await allOrAbort(read, signal))].sort((a, b) => (a.number < b.number ? -1 : 1))
+      const read = [...numbers].map((number) => (within: Work) => readBlock(endpoint, { chainId, number }, within))
+      knownBlocks = [...knownBlocks, ...(await allOrAbort(read, work))].sort((a, b) => (a.number < b.number ? -1 : 1))
     }
     throw new MissingBlockError('The endpoint leads to no block of that time')
   }
@@ -103,12 +102,12 @@ export function createBlockFinder(clock: Clock) {
   async function findTimes(
     client: ChainClient,
     query: TimesQuery,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<(WitnessedBlock | NoBlockError)[]> {
     const { chain } = client
     const { timesSec, isOver } = query
     const mayDiffer = !timesSec.every(isSettled)
-    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly Search[]> => {
+    const attempt = async (endpoint: Endpoint, within: Work): Promise<readonly Search[]> => {
       const searches = await searchTimes(endpoint, { ...query, chain }, within)
       // An honest endpoint may not yet have the block of a recent moment.
       for (const search of searches) if (mayDiffer && 'none' in search) throw search.none
@@ -116,7 +115,7 @@ export function createBlockFinder(clock: Clock) {
     }
     const [first, ...remaining] = timesSec
     const { value, endpoints } = await readByQuorum(client, attempt, {
-      signal,
+      work,
       past: 'header',
       budgetMs: SEARCH_BUDGET_MS,
       priority: isOver ? 'background' : 'caller',
@@ -136,20 +135,20 @@ export function createBlockFinder(clock: Clock) {
   async function findTime(
     client: ChainClient,
     { timeSec, isOver }: { readonly timeSec: bigint; readonly isOver: boolean },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<WitnessedBlock> {
-    const [block] = await findTimes(client, { timesSec: [timeSec], isOver }, signal)
+    const [block] = await findTimes(client, { timesSec: [timeSec], isOver }, work)
     if (block === undefined || block instanceof NoBlockError) throw block
     return block
   }
 
   /** Endpoints may differ on a young block; the answer then uses one endpoint and is not cached. */
-  async function findNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<WitnessedBlock> {
+  async function findNumber(client: ChainClient, number: bigint, work: Work): Promise<WitnessedBlock> {
     try {
-      return await readNumber(client, { number, quorum: QUORUM }, signal)
+      return await readNumber(client, { number, quorum: QUORUM }, work)
     } catch (error) {
       if (!(error instanceof DisputeError)) throw error
-      const unconfirmed = await readNumber(client, { number, quorum: 1 }, signal)
+      const unconfirmed = await readNumber(client, { number, quorum: 1 }, work)
       if (isSettled(unconfirmed.timestampSec)) throw error
       return unconfirmed
     }
@@ -157,19 +156,19 @@ export function createBlockFinder(clock: Clock) {
 
   function getCached(
     client: ChainClient,
-    { name, find }: { readonly name: string; readonly find: (signal: AbortSignal) => Promise<WitnessedBlock> },
-    signal: AbortSignal,
+    { name, find }: { readonly name: string; readonly find: (work: Work) => Promise<WitnessedBlock> },
+    work: Work,
   ): Promise<WitnessedBlock> {
-    const read = async (shared: AbortSignal) => {
+    const read = async (shared: Work) => {
       const value = await find(shared)
       return { value, lifeMs: isSettled(value.timestampSec) ? getCacheTtlMs(client, value.witnesses) : 0 }
     }
-    return cache.get({ key: `${client.chain.id}:${name}`, read }, signal)
+    return cache.get({ key: `${client.chain.id}:${name}`, read }, work)
   }
 
-  const findByTime = (client: ChainClient, query: Parameters<typeof findTime>[1], signal: AbortSignal) => {
+  const findByTime = (client: ChainClient, query: Parameters<typeof findTime>[1], work: Work) => {
     const name = `${query.isOver ? 'over' : 'time'}:${query.timeSec}`
-    return getCached(client, { name, find: (shared) => findTime(client, query, shared) }, signal)
+    return getCached(client, { name, find: (shared) => findTime(client, query, shared) }, work)
   }
 
   return {
@@ -177,9 +176,9 @@ export function createBlockFinder(clock: Clock) {
      * Finds the block at a height. Throws `NoBlockError` above the newest block, `DisputeError` if endpoints disagree
      * on a final block, else as `ChainClient.read`.
      */
-    findByNumber(client: ChainClient, number: bigint, signal: AbortSignal): Promise<WitnessedBlock> {
-      const find = (shared: AbortSignal) => findNumber(client, number, shared)
-      return getCached(client, { name: `number:${number}`, find }, signal)
+    findByNumber(client: ChainClient, number: bigint, work: Work): Promise<WitnessedBlock> {
+      const find = (shared: Work) => findNumber(client, number, shared)
+      return getCached(client, { name: `number:${number}`, find }, work)
     },
     /**
      * Finds the last block at or before a moment (seconds since the epoch): the newest block if it is not later. Reads
@@ -187,14 +186,14 @@ export function createBlockFinder(clock: Clock) {
      * final. Throws `NoBlockError` if the chain began later, or if the moment is in the future of both chain and clock;
      * `DisputeError` if endpoints lead to different blocks; else as `ChainClient.read`.
      */
-    findByTime: (client: ChainClient, timeSec: bigint, signal: AbortSignal) =>
-      findByTime(client, { timeSec, isOver: false }, signal),
+    findByTime: (client: ChainClient, timeSec: bigint, work: Work) =>
+      findByTime(client, { timeSec, isOver: false }, work),
     /**
      * Finds the same block in the background with two endpoints. Throws `NoBlockError` until a later block proves that
      * it is the last one.
      */
-    findLastBlock: (client: ChainClient, timeSec: bigint, signal: AbortSignal) =>
-      findByTime(client, { timeSec, isOver: true }, signal),
+    findLastBlock: (client: ChainClient, timeSec: bigint, work: Work) =>
+      findByTime(client, { timeSec, isOver: true }, work),
     /**
      * Finds the same blocks for several moments in one search: every header narrows all of them, and the headers of a
      * round are read concurrently. Undefined if there is no such block. Endpoints must agree on all of them.
@@ -202,9 +201,9 @@ export function createBlockFinder(clock: Clock) {
     async findLastBlocks(
       client: ChainClient,
       timesSec: readonly bigint[],
-      signal: AbortSignal,
+      work: Work,
     ): Promise<readonly (WitnessedBlock | undefined)[]> {
-      const results = await findTimes(client, { timesSec, isOver: true }, signal)
+      const results = await findTimes(client, { timesSec, isOver: true }, work)
       return results.map((each) => (each instanceof NoBlockError ? undefined : each))
     },
   }
@@ -229,13 +228,13 @@ function formatBlock({ number, hash, parentHash, timestampSec }: PinnedBlock): s
 async function readNumber(
   client: ChainClient,
   { number, quorum }: { readonly number: bigint; readonly quorum: number },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<WitnessedBlock> {
   const chainId = client.chain.id
   let newest: PinnedBlock | undefined
   let missingCount = 0
   let attempts = 0
-  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PinnedBlock> => {
+  const attempt = async (endpoint: Endpoint, within: Work): Promise<PinnedBlock> => {
     attempts++
     try {
       return await readBlock(endpoint, { chainId, number }, within)
@@ -250,7 +249,7 @@ async function readNumber(
   }
   try {
     const { value, endpoints } = await readByQuorum(client, attempt, {
-      signal,
+      work,
       past: 'header',
       quorum,
       what: `block ${number}`,

@@ -1,5 +1,5 @@
-import { continueWork, noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
 import { withTimeout } from '../../lib/async/wait.ts'
+import { limitWork, noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
 import { EndpointPrunedError } from '../rpc/error.ts'
@@ -43,13 +43,13 @@ interface EndpointAnswer<T> {
  */
 export async function readByQuorum<T>(
   client: ChainClient,
-  attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+  attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
   options: QuorumOptions<T>,
 ): Promise<QuorumResult<T>> {
-  const { quorum = QUORUM, what, toText, signal, ...reading } = options
+  const { quorum = QUORUM, what, toText, work, ...reading } = options
   const endpoints = client.chain.rpcUrls.length
   const over = new AbortController()
-  const until = continueWork(signal, AbortSignal.any([signal, over.signal]))
+  const until = limitWork(work, over.signal)
   /** Reader by endpoint index: each endpoint is asked by one reader only. */
   const readersByEndpoint = new Map<number, number>()
   const answers: EndpointAnswer<T>[] = []
@@ -60,7 +60,7 @@ export async function readByQuorum<T>(
   })
 
   async function readOnce(reader: number): Promise<void> {
-    const attemptOnce = async (endpoint: Endpoint, within: AbortSignal): Promise<EndpointAnswer<T>> => {
+    const attemptOnce = async (endpoint: Endpoint, within: Work): Promise<EndpointAnswer<T>> => {
       const { index } = endpoint
       if ((readersByEndpoint.get(index) ?? reader) !== reader)
         throw new EndpointPrunedError('Another reading asks the endpoint')
@@ -69,7 +69,7 @@ export async function readByQuorum<T>(
       return { endpoint: index, value, text: toText(value) }
     }
     try {
-      answers.push(await client.read(attemptOnce, { ...reading, signal: until, isCompared: quorum > 1 }))
+      answers.push(await client.read(attemptOnce, { ...reading, work: until, isCompared: quorum > 1 }))
       onFirstAnswer()
     } catch (error) {
       failures.push(error)
@@ -81,7 +81,7 @@ export async function readByQuorum<T>(
     const all = Promise.all(Array.from({ length: readers }, (_, reader) => readOnce(reader)))
     await Promise.race([all, firstAnswer])
     await withTimeout(all, { ms: LATE_MS, clock: client.clock }).catch(() => {})
-    if (signal.aborted) throw new AbortedError('The caller left')
+    if (work.signal.aborted) throw new AbortedError('The caller left')
     const fault = failures.find((error) => !(error instanceof UnavailableError || error instanceof AbortedError))
     if (answers.length === 0 && fault !== undefined) throw fault
     for (let reader = readers; ; reader++) {
@@ -107,9 +107,9 @@ export function isOneWord(witnesses: number): boolean {
   return witnesses > 0 && witnesses < QUORUM
 }
 
-/** Notes for the work under a signal if a single endpoint gave something of the past that it rests on. */
-export function noteWitnesses({ chain }: Pick<ChainClient, 'chain'>, witnesses: number, signal: AbortSignal): void {
-  if (isOneWord(witnesses)) noteUnwitnessed(signal, [chain.id])
+/** Notes for the work if a single endpoint gave something of the past that it rests on. */
+export function noteWitnesses({ chain }: Pick<ChainClient, 'chain'>, witnesses: number, work: Work): void {
+  if (isOneWord(witnesses)) noteUnwitnessed(work, [chain.id])
 }
 
 /** True if a value confirmed by `witnesses` endpoints may be cached permanently: two of them, or the only one. */

@@ -1,4 +1,5 @@
 import { concatHex, type Hex, numberToHex, size, slice, toHex, zeroHash } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import type { PinnedBlock } from '../block.ts'
 import { callBundled } from '../call/bundle/bundle.ts'
 import { parseHeader } from '../evm/read_block.ts'
@@ -32,7 +33,7 @@ interface SentTransaction {
 }
 
 /** Reads two slots of the ring at a block: the hash of its parent in its state, and that of the block itself. */
-type ReadRing = (block: CanaryBlock, signal: AbortSignal) => Promise<Hex>
+type ReadRing = (block: CanaryBlock, work: Work) => Promise<Hex>
 
 /** Keeps the hash of each block's parent in the slot of the parent's height, modulo the length (EIP-2935). */
 export const RING_ADDRESS: Hex = '0x0000f90827f1c53a10cb7a02335b175320002935'
@@ -57,7 +58,7 @@ const DIVISORS = [2n, 4n, 8n, 16n] as const
 export function examineState(
   endpoint: Endpoint,
   query: { readonly block: CanaryBlock; readonly memory: CanaryMemory },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateEvidence> {
   const readRing: ReadRing = (block, within) =>
     callBundled(
@@ -70,21 +71,21 @@ export function examineState(
       },
       within,
     )
-  return examine(endpoint, { ...query, readRing }, signal)
+  return examine(endpoint, { ...query, readRing }, work)
 }
 
 /** The same for an endpoint that answers requests alone. */
 export function examineStateByRequests(
   endpoint: Pick<Endpoint, 'request'>,
   query: { readonly block: CanaryBlock; readonly memory: CanaryMemory },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateEvidence> {
   const readRing: ReadRing = (block, within) => {
     const overrides = { [RING_ADDRESS]: { code: RING_READER } }
     const params = [{ to: RING_ADDRESS, data: toSlots(block) }, { blockHash: block.hash }, overrides]
     return endpoint.request({ method: 'eth_call', params, parse: parseBytes }, within)
   }
-  return examine(endpoint, { ...query, readRing }, signal)
+  return examine(endpoint, { ...query, readRing }, work)
 }
 
 async function examine(
@@ -94,13 +95,13 @@ async function examine(
     memory,
     readRing,
   }: { readonly block: CanaryBlock; readonly memory: CanaryMemory; readonly readRing: ReadRing },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateEvidence> {
-  const words = await readRing(block, signal).catch((error: unknown) => {
-    if (signal.aborted || !(error instanceof RpcRefusedError)) throw error
-    return readStoredWords(endpoint, block, signal)
+  const words = await readRing(block, work).catch((error: unknown) => {
+    if (work.signal.aborted || !(error instanceof RpcRefusedError)) throw error
+    return readStoredWords(endpoint, block, work)
   })
-  if (size(words) !== 64) return await examineNonce(endpoint, { block, memory }, signal)
+  if (size(words) !== 64) return await examineNonce(endpoint, { block, memory }, work)
   if (slice(words, 32) === block.hash) return 'refuted'
   if (slice(words, 0, 32) === block.parentHash) {
     if (memory.ringFrom === undefined || block.number < memory.ringFrom) memory.ringFrom = block.number
@@ -109,22 +110,22 @@ async function examine(
   if (memory.ringFrom !== undefined && memory.ringFrom <= block.number) return 'refuted'
   // A state without a ring has nothing in its slots, so another hash there is that of a later state.
   const hasHash = slice(words, 0, 32) !== zeroHash
-  if (hasHash && (await hasRing(endpoint, { memory, readRing }, signal))) return 'refuted'
-  return await examineNonce(endpoint, { block, memory }, signal)
+  if (hasHash && (await hasRing(endpoint, { memory, readRing }, work))) return 'refuted'
+  return await examineNonce(endpoint, { block, memory }, work)
 }
 
 /** True if the newest state has a ring of the known kind. */
 async function hasRing(
   endpoint: Pick<Endpoint, 'request'>,
   { memory, readRing }: { readonly memory: CanaryMemory; readonly readRing: ReadRing },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<boolean> {
   if (memory.ringFrom === undefined && memory.hasOtherRing === undefined) {
     const params = ['latest', false]
     const parse = (result: unknown) => parseHeader(result, 'latest')
-    const newest = await endpoint.request({ method: 'eth_getBlockByNumber', params, parse }, signal)
+    const newest = await endpoint.request({ method: 'eth_getBlockByNumber', params, parse }, work)
     if (newest === undefined) return false
-    const isKnown = slice(await readRing(newest, signal), 0, 32) === newest.parentHash
+    const isKnown = slice(await readRing(newest, work), 0, 32) === newest.parentHash
     if (isKnown) memory.ringFrom = newest.number
     memory.hasOtherRing = !isKnown
   }
@@ -139,11 +140,11 @@ function toSlots({ number }: CanaryBlock): Hex {
 async function readStoredWords(
   endpoint: Pick<Endpoint, 'request'>,
   { number, hash }: CanaryBlock,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Hex> {
   const words = [number - 1n, number].map((each) => {
     const params = [RING_ADDRESS, toHex(each % RING_LENGTH), { blockHash: hash }]
-    return endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal)
+    return endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, work)
   })
   return concatHex((await Promise.all(words)).map((word) => numberToHex(word, { size: 32 })))
 }
@@ -152,17 +153,17 @@ async function readStoredWords(
 async function examineNonce(
   endpoint: Pick<Endpoint, 'request'>,
   { block, memory }: { readonly block: CanaryBlock; readonly memory: CanaryMemory },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateEvidence> {
   const { number } = block
-  const own = await readTransaction(endpoint, number, signal)
+  const own = await readTransaction(endpoint, number, work)
   const known = memory.sent !== undefined && memory.sent.block <= number ? memory.sent : undefined
-  const sent = own ?? known ?? (await findEarlier(endpoint, number, signal))
+  const sent = own ?? known ?? (await findEarlier(endpoint, number, work))
   if (sent === undefined) return 'untold'
   if (memory.sent === undefined || sent.block < memory.sent.block) memory.sent = sent
   const readNonce = (at: bigint) => {
     const params = [sent.sender, toHex(at)]
-    return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, signal)
+    return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, work)
   }
   const [nonce, before] = await Promise.all([readNonce(number), own && readNonce(number - 1n)])
   if (nonce <= sent.nonce || (before !== undefined && before > sent.nonce)) return 'refuted'
@@ -173,11 +174,11 @@ async function examineNonce(
 async function findEarlier(
   endpoint: Pick<Endpoint, 'request'>,
   number: bigint,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<SentTransaction | undefined> {
   const blocks = [...DISTANCES.map((each) => number - each), ...DIVISORS.map((each) => number / each)]
   const distinct = [...new Set(blocks)].filter((each) => each > 0n && each < number)
-  const found = await Promise.all(distinct.map((each) => readTransaction(endpoint, each, signal)))
+  const found = await Promise.all(distinct.map((each) => readTransaction(endpoint, each, work)))
   return found.filter((each) => each !== undefined).sort((a, b) => (a.block < b.block ? -1 : 1))[0]
 }
 
@@ -185,19 +186,17 @@ async function findEarlier(
 async function readTransaction(
   endpoint: Pick<Endpoint, 'request'>,
   block: bigint,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<SentTransaction | undefined> {
   // Rollups begin each block with a transaction of their own.
-  const [first, second] = await Promise.all(
-    ['0x0', '0x1'].map((index) => readSigned(endpoint, { block, index }, signal)),
-  )
+  const [first, second] = await Promise.all(['0x0', '0x1'].map((index) => readSigned(endpoint, { block, index }, work)))
   return first ?? second
 }
 
 function readSigned(
   endpoint: Pick<Endpoint, 'request'>,
   { block, index }: { readonly block: bigint; readonly index: string },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<SentTransaction | undefined> {
   const parse = (result: unknown): SentTransaction | undefined => {
     const { type = '0x0', from, nonce, blockNumber, r } = (result ?? {}) as Readonly<Record<string, unknown>>
@@ -207,7 +206,7 @@ function readSigned(
     return { block, sender: parseLowerAddress(from), nonce: parseQuantity(nonce) }
   }
   const params = [toHex(block), index]
-  return endpoint.request({ method: 'eth_getTransactionByBlockNumberAndIndex', params, parse }, signal)
+  return endpoint.request({ method: 'eth_getTransactionByBlockNumberAndIndex', params, parse }, work)
 }
 
 /** A random number of 32 bytes never has so few digits. */

@@ -1,4 +1,5 @@
 import { type Hex, toHex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import { parseHeader } from '../evm/read_block.ts'
 import type { Endpoint } from '../rpc/client.ts'
 import { parseQuantity } from '../rpc/value.ts'
@@ -18,28 +19,28 @@ const FIRST_BLOCK = 1n
 export async function readStateDepth(
   endpoint: Pick<Endpoint, 'request'>,
   head: bigint,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<bigint | 'all'> {
   const memory: CanaryMemory = {}
   /** Whether the endpoint has the state of a block; undefined if only its word says so. */
   const hasState = async (number: bigint): Promise<boolean | undefined> => {
     const params = [UNUSED_ADDRESS, toHex(number)]
     try {
-      await endpoint.request({ method: 'eth_getBalance', params, parse: parseQuantity }, signal)
+      await endpoint.request({ method: 'eth_getBalance', params, parse: parseQuantity }, work)
     } catch (error) {
-      if (signal.aborted) throw error
+      if (work.signal.aborted) throw error
       return false
     }
     try {
       const parse = (result: unknown) => parseHeader(result, number)
       const block = await endpoint.request(
         { method: 'eth_getBlockByNumber', params: [toHex(number), false], parse },
-        signal,
+        work,
       )
-      const evidence = block && (await examineStateByRequests(endpoint, { block, memory }, signal))
+      const evidence = block && (await examineStateByRequests(endpoint, { block, memory }, work))
       return evidence === 'proven' ? true : evidence === 'refuted' ? false : undefined
     } catch (error) {
-      if (signal.aborted) throw error
+      if (work.signal.aborted) throw error
       return undefined
     }
   }

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { withTimeout } from '../../lib/async/wait.ts'
+import { limitWork, type Work } from '../../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { callByOverride, LENS_ADDRESS } from '../call/bundle/bundle.ts'
@@ -63,10 +64,10 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
   /** Reads the bytes that `quorum` endpoints give, this endpoint among them. */
   async function readAgreed(
     { endpoint, request, reading }: { endpoint: Endpoint; request: EthCall; reading: ReadOptions },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<Hex> {
     const over = new AbortController()
-    const until = AbortSignal.any([signal, over.signal])
+    const until = limitWork(work, over.signal)
     /** Reader by endpoint index: each endpoint is asked once. */
     const readersByEndpoint = new Map([[endpoint.index, 0]])
     /** Indexes of endpoints that did not have the block yet. */
@@ -76,7 +77,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
      * Reads from an endpoint not asked yet; with no `reader`, retries one that lagged, now that it has the block.
      */
     function readWitness(reader?: number): Promise<EndpointAnswer | undefined> {
-      const attempt = async (witnessEndpoint: Endpoint, within: AbortSignal): Promise<EndpointAnswer> => {
+      const attempt = async (witnessEndpoint: Endpoint, within: Work): Promise<EndpointAnswer> => {
         const { index } = witnessEndpoint
         const canAsk =
           reader === undefined ? lagging.delete(index) : (readersByEndpoint.get(index) ?? reader) === reader
@@ -98,12 +99,12 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
           throw new EndpointPrunedError('The endpoint lags', { cause: error })
         }
       }
-      return client.read(attempt, { ...reading, signal: until }).catch(() => undefined)
+      return client.read(attempt, { ...reading, work: until }).catch(() => undefined)
     }
 
     try {
       const witnesses = Array.from({ length: quorum - 1 }, (_, reader) => readWitness(reader + 1))
-      const bytes = await readOwnAnswer(endpoint, request, signal)
+      const bytes = await readOwnAnswer(endpoint, request, work)
       // The endpoint ignored the state override, so there is no answer to compare yet.
       if (bytes === '0x' && request.code !== undefined) return bytes
       const own: EndpointAnswer = { endpoint: endpoint.index, bytes }
@@ -125,7 +126,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
       }
       if (findMajority(answers, isSame).length < quorum)
         addAnswers(await Promise.all(Array.from(lagging, () => readWitness())))
-      signal.throwIfAborted()
+      work.signal.throwIfAborted()
       checkQuorum(answers, own, [...readersByEndpoint.keys()])
       return bytes
     } finally {
@@ -166,13 +167,13 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
       ...endpoint,
       // Calls are bundled by their `learned` map, so this client needs its own copy.
       learned: new Map(endpoint.learned),
-      async call(request, signal) {
+      async call(request, work) {
         // A call with block overrides does not read the chain's state, so it needs no quorum.
-        if (request.blockOverrides !== undefined) return await endpoint.call(request, signal)
-        head ??= request.block === 'latest' ? readLatestBlock(endpoint, chain.id, signal) : undefined
+        if (request.blockOverrides !== undefined) return await endpoint.call(request, work)
+        head ??= request.block === 'latest' ? readLatestBlock(endpoint, chain.id, work) : undefined
         const block = request.block === 'latest' && head !== undefined ? { hash: (await head).hash } : request.block
         const pinned = { ...request, block }
-        const bytes = await readAgreed({ endpoint, request: pinned, reading }, signal)
+        const bytes = await readAgreed({ endpoint, request: pinned, reading }, work)
         if (toLensQuestion(request)?.mode === 'deployless') throw new RevertError(encodeDeploylessRevert(bytes))
         return bytes
       },
@@ -185,10 +186,10 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
     const reading = { ...options, isBundled: false, isCompared: true }
     let aloneError: AloneError | undefined
     try {
-      return await client.read(async (endpoint, signal) => {
+      return await client.read(async (endpoint, work) => {
         const wrapped = wrapEndpoint(endpoint, reading)
         try {
-          const answer = await attempt(wrapped, signal)
+          const answer = await attempt(wrapped, work)
           for (const [topic, each] of wrapped.learned) endpoint.learned.set(topic, each)
           return answer
         } catch (error) {
@@ -207,33 +208,33 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
 
 /** Wraps an endpoint so that it fails at once if it does not have a block. */
 function withoutWaiting(endpoint: Endpoint): Endpoint {
-  return { ...endpoint, call: (request, signal) => endpoint.call({ ...request, mustWait: false }, signal) }
+  return { ...endpoint, call: (request, work) => endpoint.call({ ...request, mustWait: false }, work) }
 }
 
 /**
  * Reads another endpoint's answer to a call. A lens runs in the same mode, or else in the other one: endpoints differ
  * in the modes they support, and a lens answers the same in both. Throws as `Endpoint.call`.
  */
-async function readWitnessAnswer(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
+async function readWitnessAnswer(endpoint: Endpoint, request: EthCall, work: Work): Promise<Hex> {
   const question = toLensQuestion(request)
   const isAnyAddress = request.to === undefined || request.to === LENS_ADDRESS
-  if (question === undefined || !isAnyAddress) return await endpoint.call(request, signal)
+  if (question === undefined || !isAnyAddress) return await endpoint.call(request, work)
   const { runtime, data, mode } = question
   const { block, gas } = request
   const lensCall = { runtime, data, block, ...(gas === undefined ? {} : { gas }) }
   const [first, second] = mode === 'override' ? [callByOverride, callDeployless] : [callDeployless, callByOverride]
   try {
-    return await first(endpoint, lensCall, signal)
+    return await first(endpoint, lensCall, work)
   } catch (error) {
     const isEmptyRevert = error instanceof RevertError && error.data === '0x'
     if (!isEmptyRevert && !(error instanceof RpcRefusedError)) throw error
-    return await second(endpoint, lensCall, signal)
+    return await second(endpoint, lensCall, work)
   }
 }
 
 /** Reads the answer of a call; a deployless lens reverts with it. Throws as the call does otherwise. */
-function readOwnAnswer(endpoint: Endpoint, request: EthCall, signal: AbortSignal): Promise<Hex> {
-  return readLensAnswer(toLensQuestion(request)?.mode ?? 'override', () => endpoint.call(request, signal))
+function readOwnAnswer(endpoint: Endpoint, request: EthCall, work: Work): Promise<Hex> {
+  return readLensAnswer(toLensQuestion(request)?.mode ?? 'override', () => endpoint.call(request, work))
 }
 
 function isSame(a: EndpointAnswer, b: EndpointAnswer): boolean {

@@ -1,4 +1,4 @@
-import { noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import { createLru } from '../../lib/lru.ts'
 import { blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
@@ -49,14 +49,14 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
   }
 
   /** Examines a state once; a state that the endpoint did not let examine is untold. */
-  async function getEvidence(endpoint: Endpoint, block: CanaryBlock, signal: AbortSignal): Promise<StateEvidence> {
+  async function getEvidence(endpoint: Endpoint, block: CanaryBlock, work: Work): Promise<StateEvidence> {
     const key = `${endpoint.index}:${block.hash}`
     const known = recall(states.get(key))
     if (known !== undefined) return known
     const memory = memories.get(endpoint.index) ?? {}
     memories.set(endpoint.index, memory)
     try {
-      const evidence = await examineState(endpoint, { block, memory }, signal)
+      const evidence = await examineState(endpoint, { block, memory }, work)
       if (evidence !== 'refuted') states.set(key, remember(evidence))
       return evidence
     } catch {
@@ -66,12 +66,12 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
 
   /** Wraps an attempt so that it succeeds only where the endpoint's evidence of the state is accepted. */
   function examineEach<T>(
-    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+    attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
     { block, accepted }: { readonly block: CanaryBlock; readonly accepted: readonly StateEvidence[] },
   ): { readonly attempt: typeof attempt; readonly shown: Set<StateEvidence> } {
     const shown = new Set<StateEvidence>()
-    const examined = async (endpoint: Endpoint, signal: AbortSignal) => {
-      const asked = attempt(endpoint, signal)
+    const examined = async (endpoint: Endpoint, work: Work) => {
+      const asked = attempt(endpoint, work)
       let refusal: unknown
       asked.catch((error: unknown) => {
         if (error instanceof EndpointPrunedError) refusal = error
@@ -80,7 +80,7 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
       // Of readers that ask different endpoints, one leaves this one at once.
       if (refusal !== undefined) throw refusal
       // In the same turn, so that both share one `eth_call` if they are bundled.
-      const [evidence, answer] = await Promise.allSettled([getEvidence(endpoint, block, signal), asked])
+      const [evidence, answer] = await Promise.allSettled([getEvidence(endpoint, block, work), asked])
       if (evidence.status === 'rejected') throw evidence.reason
       shown.add(evidence.value)
       if (evidence.value === 'refuted')
@@ -98,7 +98,7 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
 
   /** Reads what two endpoints agree on, or else the word of the only one that has the block. */
   async function readCompared<T>(
-    attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
+    attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
     block: CanaryBlock,
     options: ReadOptions,
   ): Promise<T> {
@@ -120,18 +120,18 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
     })
     const answer = await comparing.read(attempt, options)
     unprovenBlocks.set(block.hash, remember(true))
-    if (isAlone) noteUnwitnessed(options.signal, [chain.id])
+    if (isAlone) noteUnwitnessed(options.work, [chain.id])
     return answer
   }
 
   const read: ChainClient['read'] = async (attempt, options) => {
     const block = findExaminedBlock(options)
     if (block === undefined) return await client.read(attempt, options)
-    const { isCompared = false, signal } = options
+    const { isCompared = false, work } = options
     if (chain.rpcUrls.length === 1) {
       const examined = examineEach(attempt, { block, accepted: NOT_REFUTED })
       const answer = await client.read(examined.attempt, options)
-      if (!examined.shown.has('proven')) noteUnwitnessed(signal, [chain.id])
+      if (!examined.shown.has('proven')) noteUnwitnessed(work, [chain.id])
       return answer
     }
     if (isCompared || recall(unprovenBlocks.get(block.hash)) === undefined) {
@@ -141,7 +141,7 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
         return await client.read(examined.attempt, options)
       } catch (error) {
         const isUnproven = examined.shown.has('present') || examined.shown.has('untold')
-        if (!isUnproven || signal.aborted) throw error
+        if (!isUnproven || work.signal.aborted) throw error
       }
     }
     if (!isCompared) return await readCompared(attempt, block, options)

@@ -1,5 +1,6 @@
 import { type Hex, keccak256 } from 'viem'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Block } from '../block.ts'
 import { decodeLensPage } from '../call/cursor.ts'
 import { encodeDeploylessRevert } from '../call/deployless.ts'
@@ -47,11 +48,11 @@ export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) 
   function wrapEndpoint(endpoint: Endpoint, draft: NotedCall[]): Endpoint {
     return {
       ...endpoint,
-      async call(request: EthCall, signal: AbortSignal): Promise<Hex> {
+      async call(request: EthCall, work: Work): Promise<Hex> {
         const question = toLensQuestion(request)
-        if (question === undefined) return await endpoint.call(request, signal)
+        if (question === undefined) return await endpoint.call(request, work)
         const { mode } = question
-        const answer = await readLensAnswer(mode, () => endpoint.call(request, signal))
+        const answer = await readLensAnswer(mode, () => endpoint.call(request, work))
         draft.push({ question, block: request.block, answer })
         if (mode === 'deployless') throw new RevertError(encodeDeploylessRevert(answer))
         return answer
@@ -66,9 +67,9 @@ export function createCitingClient<Row extends Chain>(client: ChainClient<Row>) 
   const citingClient: ChainClient<Row> = {
     ...client,
     read: (attempt, options) =>
-      client.read(async (endpoint, signal) => {
+      client.read(async (endpoint, work) => {
         const draft: NotedCall[] = []
-        const value = await attempt(wrapEndpoint(endpoint, draft), signal)
+        const value = await attempt(wrapEndpoint(endpoint, draft), work)
         notedCalls.push(...draft)
         return value
       }, options),

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { matchesBlock, type PinnedBlock } from '../block.ts'
 import { decodeLensPage } from '../call/cursor.ts'
@@ -76,7 +77,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
   let head: Promise<Head> | undefined
 
   /** Returns the newest block, which the first caller reads. Throws as `Endpoint.request`. */
-  async function getHead(endpoint: Endpoint, signal: AbortSignal): Promise<Head> {
+  async function getHead(endpoint: Endpoint, work: Work): Promise<Head> {
     while (head !== undefined) {
       const pending = head
       const previous = await pending.catch(() => undefined)
@@ -84,7 +85,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       if (head === pending) head = undefined
     }
     // No `await` between check and assignment, so concurrent callers share one request.
-    const pending = readHead(endpoint, { chainId: chain.id, number: headNumber }, signal)
+    const pending = readHead(endpoint, { chainId: chain.id, number: headNumber }, work)
     head = pending
     const { block } = await pending
     headers.set(block.hash, block)
@@ -101,36 +102,36 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
     const earlierBlocks = new Map<bigint, Promise<PinnedBlock>>()
 
     /** Reads the header of an earlier block once, to pin its calls; it is part of their record. */
-    async function readEarlier(number: bigint, signal: AbortSignal): Promise<PinnedBlock> {
-      const pending = earlierBlocks.get(number) ?? readBlock(endpoint, { chainId: chain.id, number }, signal)
+    async function readEarlier(number: bigint, work: Work): Promise<PinnedBlock> {
+      const pending = earlierBlocks.get(number) ?? readBlock(endpoint, { chainId: chain.id, number }, work)
       earlierBlocks.set(number, pending)
       const block = await pending
       headers.set(block.hash, block)
       return block
     }
 
-    async function call(request: EthCall, signal: AbortSignal): Promise<Hex> {
+    async function call(request: EthCall, work: Work): Promise<Hex> {
       const question = toLensQuestion(request)
       if (question !== undefined && request.isEarlier && typeof request.block === 'bigint') {
-        const at = await readEarlier(request.block, signal)
-        return await callRecorded(request, { question, hash: at.hash, at }, signal)
+        const at = await readEarlier(request.block, work)
+        return await callRecorded(request, { question, hash: at.hash, at }, work)
       }
       const at = typeof request.block === 'bigint' ? await getHeadAt(request.block) : request.block
-      if (question === undefined || at === undefined) return await endpoint.call(request, signal)
-      const { hash } = at === 'latest' ? (await getHead(endpoint, signal)).block : at
-      return await callRecorded(request, { question, hash }, signal)
+      if (question === undefined || at === undefined) return await endpoint.call(request, work)
+      const { hash } = at === 'latest' ? (await getHead(endpoint, work)).block : at
+      return await callRecorded(request, { question, hash }, work)
     }
 
     async function callRecorded(
       request: EthCall,
       { question, hash, at }: { readonly question: LensQuery; readonly hash: Hex; readonly at?: PinnedBlock },
-      signal: AbortSignal,
+      work: Work,
     ): Promise<Hex> {
       const pinnedRequest = { ...request, block: { hash } }
       const { mode } = question
       const [answer, secondAnswer] = await Promise.all([
-        readLensAnswer(mode, () => endpoint.call({ ...pinnedRequest, gas: RECORDED_GAS }, signal)),
-        callAgain({ endpoint, request: pinnedRequest, mode, number: headers.get(hash)?.number }, signal),
+        readLensAnswer(mode, () => endpoint.call({ ...pinnedRequest, gas: RECORDED_GAS }, work)),
+        callAgain({ endpoint, request: pinnedRequest, mode, number: headers.get(hash)?.number }, work),
       ])
       const lens = hashLensCode(question.runtime)
       const { block } = decodeLensPage(answer)
@@ -151,7 +152,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
       // Bundled calls would bypass the recording.
       bundling: 'never',
       call,
-      async request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
+      async request<T>(request: RpcRequest<T>, work: Work): Promise<T> {
         const { method, params, parse } = request
         const record = (result: unknown) => {
           if (!isHeaderMethod(method)) return
@@ -162,7 +163,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
           if (header !== undefined) headers.set(header.hash, { chainId: chain.id, ...header })
         }
         if (isLatestHeaderRequest(request)) {
-          const { raw } = await getHead(endpoint, signal)
+          const { raw } = await getHead(endpoint, work)
           const value = parse(raw)
           record(raw)
           return value
@@ -172,7 +173,7 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
           record(result)
           return value
         }
-        return await endpoint.request({ ...request, parse: parseAndRecord }, signal)
+        return await endpoint.request({ ...request, parse: parseAndRecord }, work)
       },
     }
   }
@@ -181,9 +182,9 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
     ...client,
     async read(attempt, options) {
       // What was read is recorded once the client accepts it: it may examine the endpoint beside the attempt.
-      const { value, draft } = await client.read(async (endpoint, signal) => {
+      const { value, draft } = await client.read(async (endpoint, work) => {
         const current = newDraft()
-        return { value: await attempt(wrapEndpoint(endpoint, current), signal), draft: current }
+        return { value: await attempt(wrapEndpoint(endpoint, current), work), draft: current }
       }, options)
       for (const [name, each] of draft.calls) recorded.calls.set(name, each)
       for (const [name, each] of draft.results) recorded.results.set(name, each)
@@ -217,7 +218,7 @@ function newDraft(): Draft {
 async function readHead(
   endpoint: Endpoint,
   { chainId, number }: { readonly chainId: number; readonly number: bigint | undefined },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Head> {
   const parse = (raw: unknown): Head => {
     const header = parseHeader(raw, number ?? 'latest')
@@ -225,7 +226,7 @@ async function readHead(
     return { raw, block: { chainId, ...header } }
   }
   const tag = number === undefined ? 'latest' : `0x${number.toString(16)}`
-  const head = await endpoint.request({ method: 'eth_getBlockByNumber', params: [tag, false], parse }, signal)
+  const head = await endpoint.request({ method: 'eth_getBlockByNumber', params: [tag, false], parse }, work)
   if (number === undefined) endpoint.observeBlock(head.block)
   return head
 }
@@ -234,9 +235,9 @@ async function readHead(
 const TOPIC = 'surroundings'
 
 /** Repeats a call with other gas, and with block overrides if the height is known and the endpoint takes them. */
-async function callAgain({ endpoint, request, mode, number }: SecondLook, signal: AbortSignal): Promise<Hex> {
+async function callAgain({ endpoint, request, mode, number }: SecondLook, work: Work): Promise<Hex> {
   const callWith = (overrides: Pick<EthCall, 'blockOverrides'>) =>
-    readLensAnswer(mode, () => endpoint.call({ ...request, gas: SECOND_GAS, ...overrides }, signal))
+    readLensAnswer(mode, () => endpoint.call({ ...request, gas: SECOND_GAS, ...overrides }, work))
   if (number === undefined || endpoint.learned.has(TOPIC)) return await callWith({})
   try {
     return await callWith({ blockOverrides: createBlockOverrides({ number }) })

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
@@ -24,11 +25,11 @@ export interface Endpoint {
    * lacks a block other than the latest, the call is retried for about a second: nodes behind one address may differ by
    * a block.
    */
-  call(request: EthCall, signal: AbortSignal): Promise<Hex>
+  call(request: EthCall, work: Work): Promise<Hex>
   /** Reports the result of a lens call that was sent inside a bundle. */
   onBundledAnswer?(request: EthCall, answer: Hex): void
   /** Sends any other read; `parse` must check the shape and throw `TypeError` or `UpstreamError` otherwise. */
-  request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+  request<T>(request: RpcRequest<T>, work: Work): Promise<T>
   /**
    * Reports the block that a read at `latest` was answered from. Throws `UpstreamError` if it belongs to another chain,
    * is further from the wall clock than the chain allows, or is far off the heads of other endpoints. In the last case
@@ -60,7 +61,7 @@ export interface BackgroundEndpoint extends Pick<Endpoint, 'index'> {
    * Sends a request when callers leave a slot free. The outcome does not affect the endpoint's health. Throws the error
    * of `mapRefusal`, and otherwise as `Endpoint.request`.
    */
-  request<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T>
+  request<T>(request: RpcRequest<T>, work: Work): Promise<T>
 }
 
 /** The block that a call sees. */
@@ -107,14 +108,14 @@ export interface ChainClient<Row extends Chain = Chain> {
    * Runs `attempt` against the healthiest endpoint, then against others, within one budget (2.5 s by default). A
    * `RevertError` passes through. If all endpoints fail, throws `UnavailableError` with the chain's name and no URL.
    */
-  read<T>(attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>, options: ReadOptions): Promise<T>
+  read<T>(attempt: (endpoint: Endpoint, work: Work) => Promise<T>, options: ReadOptions): Promise<T>
   /** Every endpoint in configured order, for background work. */
   readonly background: readonly BackgroundEndpoint[]
 }
 
 /** Limits of one read, and the past state that it needs. */
 export interface ReadOptions {
-  readonly signal: AbortSignal
+  readonly work: Work
   /** @default {2500} */
   readonly budgetMs?: number
   /**

@@ -1,4 +1,5 @@
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { RevertError, type RpcRequest } from './client.ts'
@@ -78,11 +79,11 @@ export function createConnection(url: string, options: ConnectionOptions) {
      * Throws as the transport, and `QueueFullError` if too many requests wait already. Outcomes of background requests
      * change neither the latency nor the limits of callers: their answers are long, and their rate limits are separate.
      */
-    async send<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
-      if (priority === 'background') await backgroundRate?.(signal)
-      const run = () => sendNow(request, signal, priority)
-      const runShared = () => (sharedLimiter === undefined ? run() : sharedLimiter.run(run, signal, priority))
-      return await limiter.run(runShared, signal, priority)
+    async send<T>(request: RpcRequest<T>, work: Work, priority: Priority = 'caller'): Promise<T> {
+      if (priority === 'background') await backgroundRate?.(work.signal)
+      const run = () => sendNow(request, work.signal, priority)
+      const runShared = () => (sharedLimiter === undefined ? run() : sharedLimiter.run(run, work, priority))
+      return await limiter.run(runShared, work, priority)
     },
   }
 }

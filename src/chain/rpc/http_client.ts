@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import { createWork } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { limitInterimAnswers } from '../../lib/interim_answers.ts'
@@ -63,9 +64,9 @@ export function createHttpClient(clock: Clock) {
     try {
       const body = await read(SMALL_BYTES_MAX).catch((error: unknown) => {
         if (!(error instanceof ResponseTooLargeError)) throw error
-        return largeBodies.run(() => read(BODY_BYTES_MAX), signal)
+        return largeBodies.run(() => read(BODY_BYTES_MAX), createWork(signal))
       })
-      const bytes = coding === undefined ? body : await unpacking.run(() => unpack(body, coding), signal)
+      const bytes = coding === undefined ? body : await unpacking.run(() => unpack(body, coding), createWork(signal))
       return {
         ok: status >= 200 && status < 300,
         status,

@@ -1,5 +1,5 @@
 import { untilAborted } from '../../lib/async/abort.ts'
-import { getRequesters, type Requesters } from '../../lib/async/requesters.ts'
+import type { Requesters, Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 
 /** Too many of this service's calls already wait for an endpoint; does not affect its health. */
@@ -85,8 +85,8 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
   }
 
   /** Waits for a slot and returns its release function. */
-  async function acquire(signal: AbortSignal, priority: Priority): Promise<() => void> {
-    const requesters = getRequesters(signal)
+  async function acquire(work: Work, priority: Priority): Promise<() => void> {
+    const { requesters } = work
     const free = take(priority, requesters)
     if (free !== undefined) return free
     const requester = queued[priority].pickLeastLoaded(requesters)
@@ -105,7 +105,7 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
       waiting[priority].add(entry)
     })
     try {
-      return await untilAborted(turn, signal)
+      return await untilAborted(turn, work.signal)
     } catch (error) {
       if (entry !== undefined) waiting[priority].delete(entry)
       // The slot may have been granted in the same tick: release it to the next waiting task.
@@ -150,13 +150,13 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
 
   return {
     /**
-     * Runs a task in its turn; the requester with the fewest running tasks goes first. `signal` carries the requesters;
-     * a shared task counts for the requester with the fewest. Background work runs only in slots that callers leave
-     * free. Throws `QueueFullError` if too many of the requester's tasks wait already, `AbortedError` if `signal` fires
+     * Runs a task in its turn; the requester with the fewest running tasks goes first; a shared
+     * task counts for the one with the fewest. Background work runs only in slots that callers leave
+     * free. Throws `QueueFullError` if too many of the requester's tasks wait already, `AbortedError` if `work` ends
      * while waiting.
      */
-    async run<T>(task: () => Promise<T>, signal: AbortSignal, priority: Priority = 'caller'): Promise<T> {
-      const release = await acquire(signal, priority)
+    async run<T>(task: () => Promise<T>, work: Work, priority: Priority = 'caller'): Promise<T> {
+      const release = await acquire(work, priority)
       try {
         const result = await task()
         succeeded++

@@ -1,4 +1,5 @@
 import { type Deadline, untilAborted } from '../../lib/async/abort.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
@@ -55,7 +56,7 @@ export interface UnresponsiveEndpoint {
 
 /** Limits of one attempt at an endpoint. */
 export interface AttemptLimits {
-  readonly signal: AbortSignal
+  readonly work: Work
   /** True if no other endpoint answers; a head far off the others' is then accepted. */
   readonly isLastResort: boolean
   /** True if every other endpoint was tried already. */
@@ -118,7 +119,7 @@ interface RotationOptions<E extends RotatingEndpoint> {
   /** Returns the newest block of the endpoint at an index. */
   readonly getHead: (index: number) => EndpointReport['head']
   /** Probes an endpoint for its newest block and notes the result. */
-  readonly probe: (endpoint: E, signal: AbortSignal) => Promise<unknown>
+  readonly probe: (endpoint: E, work: Work) => Promise<unknown>
   /** Creates the error of a request that no endpoint answered. */
   readonly toError: (failure: RotationFailure) => Error
   readonly clock: Clock
@@ -167,7 +168,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
     deadline: Deadline,
     preference = noPreference,
   ): Promise<T> {
-    const { signal } = deadline
+    const { work } = deadline
     const tries = new Map<E, number>()
     /** Endpoints whose newest block was far off the others'; tried again if no other endpoint answers. */
     const doubtedEndpoints: E[] = []
@@ -176,7 +177,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
     for (;;) {
       const next = pick(tries, preference)
       const endpoint = next ?? doubtedEndpoints.shift()
-      if (endpoint === undefined || attempts >= attemptsMax || signal.aborted) {
+      if (endpoint === undefined || attempts >= attemptsMax || work.signal.aborted) {
         const busyMs = Math.min(
           ...endpoints.filter(({ removed }) => removed !== true).map(({ health }) => health.busyMs()),
         )
@@ -193,17 +194,20 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
         continue
       }
       try {
-        if (waitMs > 0) await clock.sleep(waitMs, signal)
+        if (waitMs > 0) await clock.sleep(waitMs, work.signal)
         attempts++
         if (health.state() === 'open' && preference.blames) {
-          const error = await untilAborted(monitor.probe(endpoint), signal)
+          const error = await untilAborted(monitor.probe(endpoint), work.signal)
           if (error !== undefined) throw error
         }
         const isAlone = endpoints.every((each) => each === endpoint || each.removed === true || tries.has(each))
-        const limits = { signal, isLastResort: next === undefined, isAlone, remainingMs: deadline.remainingMs }
-        return await monitor.run(endpoint, () => attempt(endpoint, limits), { signal, blames: preference.blames })
+        const limits = { work, isLastResort: next === undefined, isAlone, remainingMs: deadline.remainingMs }
+        return await monitor.run(endpoint, () => attempt(endpoint, limits), {
+          signal: work.signal,
+          blames: preference.blames,
+        })
       } catch (error) {
-        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !signal.aborted) throw error
+        if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !work.signal.aborted) throw error
         if (LASTING.some((kind) => error instanceof kind)) tries.set(endpoint, triesMax)
         if (error instanceof HeadMismatchError) doubtedEndpoints.push(endpoint)
         errors.push(error)
@@ -266,6 +270,7 @@ const ANSWERS = [RateLimitedError, QueueFullError] as const
 function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOptions<E>) {
   const { endpoints, chainId, policy, probe, clock, log } = options
   const background = new AbortController()
+  const backgroundWork = createWork(background.signal)
   /** Running probes. */
   const trials = new Map<E, Promise<unknown>>()
   /** Errors counted already: callers that share a request share its error. */
@@ -303,7 +308,7 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
   function startProbe(endpoint: E): Promise<unknown> {
     const runProbe = async () => {
       try {
-        await probe(endpoint, background.signal)
+        await probe(endpoint, backgroundWork)
       } catch (error) {
         // An endpoint that is far behind still answers; the rotation decides whether to use it.
         if (!(error instanceof HeadMismatchError)) {

@@ -1,4 +1,5 @@
 import { type Deadline, withinDeadline } from '../../lib/async/abort.ts'
+import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
@@ -111,15 +112,15 @@ export interface SolanaClient extends MonitoredEndpoints {
   /** Maximum distance of the cluster's clock from the wall clock, seconds. */
   readonly maxSlotAgeSec: number
   /**
-   * Runs the steps of `work` within one budget, 2.5 s by default. Throws what `work` throws; `AbortedError` if the
+   * Runs the steps of `task` within one budget, 2.5 s by default. Throws what `task` throws; `AbortedError` if the
    * caller left.
    */
   read<T>(
-    work: (session: SolanaSession) => Promise<T>,
-    options: { readonly signal: AbortSignal; readonly budgetMs?: number },
+    task: (session: SolanaSession) => Promise<T>,
+    options: { readonly work: Work; readonly budgetMs?: number },
   ): Promise<T>
   /** True if an endpoint answers with a recent slot, or did within the last seconds. Reads the clock's account. */
-  ready(signal: AbortSignal): Promise<boolean>
+  ready(work: Work): Promise<boolean>
   /** Returns the capabilities of each endpoint, in configured order. */
   getCapabilities(program: string): readonly SolanaCapabilities[]
 }
@@ -167,11 +168,11 @@ export function createSolanaClient(
     random,
     isBehind: heads.isBehind,
     getHead: heads.getHead,
-    probe: (endpoint, signal) => requestAccounts(endpoint, { addresses: [] }, signal),
+    probe: (endpoint, work) => requestAccounts(endpoint, { addresses: [] }, work),
     toError: toReadError,
   })
 
-  async function requestAccounts({ index, send }: Endpoint, step: Step, signal: AbortSignal): Promise<SolanaAccounts> {
+  async function requestAccounts({ index, send }: Endpoint, step: Step, work: Work): Promise<SolanaAccounts> {
     const { minSlot = 0n } = step
     const addresses = [...step.addresses, CLOCK_ADDRESS]
     const request = {
@@ -183,7 +184,7 @@ export function createSolanaClient(
       parse: (result: unknown) => checkAnswer(parseAccounts(result, { count: addresses.length, minSlot }), step),
       rewrite: quoteLongLamports,
     }
-    const accounts = await send(request, signal)
+    const accounts = await send(request, work)
     heads.observe(index, accounts)
     return accounts
   }
@@ -202,10 +203,10 @@ export function createSolanaClient(
   async function runSearch<T>(
     { index, send }: Endpoint,
     { method, read, single, mayHang, finish }: Search<T>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<T> {
     try {
-      const result = await finish(await send({ ...read, timeoutMs: SEARCH_MS }, signal))
+      const result = await finish(await send({ ...read, timeoutMs: SEARCH_MS }, work))
       methods.noteSuccess(index, method)
       return result
     } catch (error) {
@@ -225,7 +226,7 @@ export function createSolanaClient(
     const { method, what, whole, mayHang } = searchRequest
     const isRefused = (index: number) =>
       methods.isOffered(index, method) === false || (mayHang && methods.isHanging(index, method))
-    return rotation.ask((endpoint, { signal }) => runSearch(endpoint, searchRequest, signal), deadline, {
+    return rotation.ask((endpoint, { work }) => runSearch(endpoint, searchRequest, work), deadline, {
       getRank: (index) => (isRefused(index) ? undefined : 0),
       toError(failure) {
         const { errors } = failure
@@ -251,7 +252,7 @@ export function createSolanaClient(
         throw new RangeError(`Cannot read ${addresses.length} accounts at once: expected at most ${ACCOUNTS_MAX}`)
       }
       const step: Step = { ...accountsOptions, addresses }
-      return await rotation.ask((endpoint, limits) => requestAccounts(endpoint, step, limits.signal), deadline)
+      return await rotation.ask((endpoint, limits) => requestAccounts(endpoint, step, limits.work), deadline)
     }
     return {
       accounts,
@@ -265,18 +266,18 @@ export function createSolanaClient(
       tokenAccounts: (wallet, filter, { minSlot = 0n } = {}) =>
         search(tokenAccountsSearch(wallet, { filter, minSlot }), deadline),
       programAccounts: (query, { minSlot = 0n } = {}) => search(programSearch(query, minSlot), deadline),
-      until: (signal) => createSession({ ...deadline, signal: AbortSignal.any([deadline.signal, signal]) }),
+      until: (signal) => createSession({ ...deadline, work: limitWork(deadline.work, signal) }),
     }
   }
 
-  const read: SolanaClient['read'] = (work, { signal, budgetMs = BUDGET_MS }) =>
-    withinDeadline((deadline) => work(createSession(deadline)), { ms: budgetMs, signal, clock })
+  const read: SolanaClient['read'] = (task, { work, budgetMs = BUDGET_MS }) =>
+    withinDeadline((deadline) => task(createSession(deadline)), { ms: budgetMs, work, clock })
 
   return {
     slotMs,
     maxSlotAgeSec,
     read,
-    ready: (signal) => rotation.ready(() => read((session) => session.accounts([]), { signal })),
+    ready: (work) => rotation.ready(() => read((session) => session.accounts([]), { work })),
     report: rotation.report,
     findUnresponsive: rotation.findUnresponsive,
     getCapabilities: (program) =>

@@ -1,4 +1,5 @@
 import { createCache } from '../../lib/async/cache.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
 import type { WithExpiry } from '../block_cache.ts'
@@ -20,15 +21,15 @@ export function createSlotCache<T extends object>(options: {
   const { slotMs } = solana
   const limits = budgetMs === undefined ? {} : { budgetMs }
   const cache = createCache<WithExpiry<T>>(options)
-  return (key: string, work: (session: SolanaSession) => Promise<T>, signal: AbortSignal): Promise<WithExpiry<T>> => {
-    const read = async (shared: AbortSignal) => {
+  return (key: string, task: (session: SolanaSession) => Promise<T>, work: Work): Promise<WithExpiry<T>> => {
+    const read = async (shared: Work) => {
       const startedMs = clock.monotonicMs()
-      const result = await solana.read(work, { signal: shared, ...limits })
+      const result = await solana.read(task, { work: shared, ...limits })
       // The node answers from its newest slot, so the next one starts at most one slot after the request.
       const untilMs = startedMs + slotMs
       return { value: { ...result, untilMs }, lifeMs: untilMs - clock.monotonicMs() }
     }
-    return cache.get({ key, read, joinMs: slotMs }, signal)
+    return cache.get({ key, read, joinMs: slotMs }, work)
   }
 }
 

@@ -15,6 +15,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import type { TriggerProgress } from '../../http/page/probes.ts'
 import { ANY_HOST } from '../../http/request/host.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import { createWork, limitWork, type Work } from '../../lib/async/work.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
@@ -104,23 +105,22 @@ function chainsFileReports({ omissions }: Config): readonly Report[] {
 async function endpointReports(io: CommandIo): Promise<readonly Report[]> {
   const reports: Report[] = []
   const checks = [...createEndpointChecks(io.config()).entries()]
-  const examine = async ([index, runCheck]: (typeof checks)[number], signal: AbortSignal) => {
-    reports[index] = await runCheck(signal)
+  const examine = async ([index, runCheck]: (typeof checks)[number], work: Work) => {
+    reports[index] = await runCheck(work)
   }
-  await forEachLimit(checks, AT_ONCE_MAX, examine, io.stop)
+  await forEachLimit(checks, AT_ONCE_MAX, examine, createWork(io.stop))
   return reports
 }
 
 /** Creates one check for each endpoint, in the order of the configuration. */
-function createEndpointChecks({ chains, solana, families }: Config): ((signal: AbortSignal) => Promise<Report>)[] {
+function createEndpointChecks({ chains, solana, families }: Config): ((work: Work) => Promise<Report>)[] {
   const createCheck = (
     { chain: { id, name }, index }: { readonly chain: Pick<FinanceChain, 'id' | 'name'>; readonly index: number },
     examine: (examination: Examination) => Promise<readonly Finding[]>,
   ) => {
-    return async (signal: AbortSignal): Promise<Report> => {
+    return async (work: Work): Promise<Report> => {
       const limit = systemClock.timeout(ENDPOINT_MS)
-      const limitedSignal = AbortSignal.any([signal, limit])
-      const examination = { clock: systemClock, log: silentLog, signal: limitedSignal }
+      const examination = { clock: systemClock, log: silentLog, work: limitWork(work, limit) }
       const findings = await examine(examination).catch((error: unknown) => {
         if (!limit.aborted) throw error
         return [failureFinding('answers', `not finished after ${ENDPOINT_MS / 1_000} s`, 'no further checks')]
@@ -295,7 +295,7 @@ const CONTRACTS_COST = 'requests that do not exclude it with a parameter are 503
 export async function examineContracts(
   chain: FinanceChain,
   { index, families }: { readonly index: number; readonly families: Config['families'] },
-  { signal, ...shared }: Examination,
+  { work, ...shared }: Examination,
 ): Promise<readonly Finding[]> {
   const endpointChain: FinanceChain = { ...chain, rpcUrls: chain.rpcUrls.slice(index, index + 1) }
   const client = createChainClient({ chain: endpointChain, ...shared })
@@ -306,7 +306,7 @@ export async function examineContracts(
     const failures: string[] = []
     for (const contract of contracts) {
       try {
-        await contract.read(UNUSED_ADDRESS, signal)
+        await contract.read(UNUSED_ADDRESS, work)
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
         failures.push(error.cause instanceof ContractUnresponsiveError ? error.cause.message : formatReason(error))
@@ -335,7 +335,7 @@ const WORD_CHARS = 66
 export async function examineTokens(
   chain: FinanceChain,
   { index }: { readonly index: number },
-  { signal, ...shared }: Examination,
+  { work, ...shared }: Examination,
 ): Promise<readonly Finding[]> {
   const listed = `${chain.tokens.addresses.length} listed`
   const addedTokens = [...new Set(chain.tokens.added.flatMap(({ addresses }) => addresses))]
@@ -349,7 +349,7 @@ export async function examineTokens(
         const calls = checkedTokens.map((to) => ({ to, data }))
         return readMulticall(endpoint, { calls, block: { chainId: chain.id }, clock: shared.clock }, within)
       },
-      { signal },
+      { work },
     )
     const failures = checkedTokens.flatMap((token, at) => describeFailure(token, results[at]) ?? [])
     const subset = checkedTokens.length < addedTokens.length ? `the first ${checkedTokens.length} of ` : ''

@@ -10,6 +10,7 @@ import { searchDepth } from '../../chain/past/state_depth.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { createHeadTracker } from '../../chain/rpc/endpoint_state/heads.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
@@ -22,7 +23,7 @@ import { examineLogs, examineOldLogs, examineState, formatThousands, tryAnswer }
 export interface Examination {
   readonly clock: Clock
   readonly log: Log
-  readonly signal: AbortSignal
+  readonly work: Work
 }
 
 /** Time limit of one request, milliseconds. */
@@ -38,29 +39,29 @@ const AHEAD_SEC = 5
  * a failure of the endpoint.
  */
 export async function examineEvm(chain: Chain, index: number, examination: Examination): Promise<readonly Finding[]> {
-  const { signal, ...shared } = examination
+  const { work, ...shared } = examination
   const heads = createHeadTracker({ clock: shared.clock, blockTimeMs: chain.blockTimeMs })
   const endpoint = createEndpoint(index, { ...shared, chain, heads, timeoutMs: QUESTION_MS, random: () => 0 })
   const startedMs = shared.clock.monotonicMs()
   try {
-    const id = await endpoint.request({ method: 'eth_chainId', params: [], parse: parseQuantity }, signal)
+    const id = await endpoint.request({ method: 'eth_chainId', params: [], parse: parseQuantity }, work)
     const ms = Math.round(shared.clock.monotonicMs() - startedMs)
     if (id !== BigInt(chain.id)) return [failureFinding('chain id', `it is chain ${id}`, USELESS)]
-    const head = await readHeader(endpoint, { chainId: chain.id, at: 'latest' }, signal)
+    const head = await readHeader(endpoint, { chainId: chain.id, at: 'latest' }, work)
     if (head === undefined) return [failureFinding('head', 'it has no newest block', USELESS)]
     const headFinding = examineHead(head, chain, shared.clock.now())
     return [
       okFinding('answers', `in ${ms} ms`),
       headFinding,
-      ...(await examineFinality(endpoint, chain, signal)),
-      ...(await examineCalls(endpoint, signal)),
-      await examineState(endpoint, head.number, signal),
-      await examineLogs(endpoint, head.number, signal),
-      await examineOldLogs(endpoint, signal),
-      ...(await examineProofs(endpoint, { head, clock: shared.clock }, signal)),
+      ...(await examineFinality(endpoint, chain, work)),
+      ...(await examineCalls(endpoint, work)),
+      await examineState(endpoint, head.number, work),
+      await examineLogs(endpoint, head.number, work),
+      await examineOldLogs(endpoint, work),
+      ...(await examineProofs(endpoint, { head, clock: shared.clock }, work)),
     ]
   } catch (error) {
-    if (signal.aborted) throw error
+    if (work.signal.aborted) throw error
     return [failureFinding('answers', formatReason(error), USELESS)]
   }
 }
@@ -85,16 +86,16 @@ function examineHead(head: PinnedBlock, chain: Chain, nowMs: number): Finding {
 async function examineFinality(
   endpoint: Parameters<typeof readHeader>[0],
   { id, finality }: Chain,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly Finding[]> {
   const examine = async (check: string, tag: 'safe' | 'finalized', cost: string): Promise<Finding> => {
     try {
-      const block = await readHeader(endpoint, { chainId: id, at: tag }, signal)
+      const block = await readHeader(endpoint, { chainId: id, at: tag }, work)
       return block === undefined
         ? warningFinding(check, `no ${tag} block`, cost)
         : okFinding(check, `block ${block.number}`)
     } catch (error) {
-      if (signal.aborted) throw error
+      if (work.signal.aborted) throw error
       return warningFinding(check, formatReason(error), cost)
     }
   }
@@ -119,10 +120,10 @@ const GAS_RECOMMENDED = 25_000_000n
  * Examines whether calls can run code that is not deployed, by state override or without an address, and with how much
  * gas. Every lens is called in one of these ways, so no lens is examined by itself.
  */
-async function examineCalls(endpoint: Endpoint, signal: AbortSignal): Promise<readonly Finding[]> {
+async function examineCalls(endpoint: Endpoint, work: Work): Promise<readonly Finding[]> {
   const call = { runtime: GAS_LEFT, data: '0x', block: 'latest' } as const
-  const override = await tryAnswer(callByOverride(endpoint, call, signal).then(parseQuantity), signal)
-  const deployless = await tryAnswer(callDeployless(endpoint, call, signal).then(parseQuantity), signal)
+  const override = await tryAnswer(callByOverride(endpoint, call, work).then(parseQuantity), work.signal)
+  const deployless = await tryAnswer(callDeployless(endpoint, call, work).then(parseQuantity), work.signal)
   const gas = override ?? deployless
   if (gas === undefined) {
     return [failureFinding('calls', 'neither state override nor calls without an address', 'unusable')]
@@ -152,7 +153,7 @@ const HINTS_COST = 'the proof of one position takes 16 round trips instead of 4'
 async function examineProofs(
   endpoint: Endpoint,
   { head, clock }: { readonly head: PinnedBlock; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly Finding[]> {
   const { chainId, hash: blockHash } = head
   /** The oldest block with a proof so far. */
@@ -160,19 +161,19 @@ async function examineProofs(
   let reason = ''
   const canProve = async (at: bigint): Promise<boolean> => {
     try {
-      const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, signal)
-      const isProven = block !== undefined && (await canProveBlock(endpoint, block.hash, signal))
+      const block = at === head.number ? head : await readHeader(endpoint, { chainId, at }, work)
+      const isProven = block !== undefined && (await canProveBlock(endpoint, block.hash, work))
       if (isProven && block.number < oldest.number) oldest = block
       return isProven
     } catch (error) {
-      if (signal.aborted) throw error
+      if (work.signal.aborted) throw error
       if (error instanceof UnprovenError) reason = `, because ${error.message}`
       return false
     }
   }
   if (!(await canProve(head.number))) return [warningFinding('proofs', `none${reason}`, NONE_COST)]
   const depth = await searchDepth(head.number, canProve)
-  const hintMethod = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, signal)
+  const hintMethod = await findHintMethod(endpoint, { blockHash, nowMs: clock.monotonicMs() }, work)
   return [
     depth === 'all'
       ? okFinding('proofs', 'all blocks (archive)')

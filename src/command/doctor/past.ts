@@ -1,6 +1,7 @@
 import { toHex } from 'viem'
 import { readStateDepth, UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'
 
 /** Numbers of blocks of logs to request at once, largest first. */
@@ -13,18 +14,18 @@ const STATE_COST =
 const LOGS_COST = 'events and profit and loss cannot be indexed from it'
 
 /** Examines how far back the endpoint keeps state. Unclear results count as no. */
-export async function examineState(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
-  const depth = await readStateDepth(endpoint, head, signal)
+export async function examineState(endpoint: Endpoint, head: bigint, work: Work): Promise<Finding> {
+  const depth = await readStateDepth(endpoint, head, work)
   if (depth === 'all') return okFinding('past state', 'all blocks (archive)')
   const found = depth === 0n ? 'none' : `at least ${formatThousands(depth)} blocks`
   return warningFinding('past state', found, STATE_COST)
 }
 
 /** Examines how many blocks of logs the endpoint returns at once, near the newest block. */
-export async function examineLogs(endpoint: Endpoint, head: bigint, signal: AbortSignal): Promise<Finding> {
+export async function examineLogs(endpoint: Endpoint, head: bigint, work: Work): Promise<Finding> {
   for (const width of WIDTHS) {
     const fromBlock = head > width ? head - width + 1n : 0n
-    if (!(await isAnswered(readLogs(endpoint, { fromBlock, toBlock: head }, signal), signal))) continue
+    if (!(await isAnswered(readLogs(endpoint, { fromBlock, toBlock: head }, work), work.signal))) continue
     const blocks = head - fromBlock + 1n
     const found = `${formatThousands(blocks)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
     if (width >= WIDTH_RECOMMENDED) return okFinding('logs', found)
@@ -38,19 +39,19 @@ export async function examineLogs(endpoint: Endpoint, head: bigint, signal: Abor
 }
 
 /** Examines whether the endpoint still has logs of the first blocks. */
-export async function examineOldLogs(endpoint: Endpoint, signal: AbortSignal): Promise<Finding> {
-  const request = readLogs(endpoint, { fromBlock: FIRST_BLOCK, toBlock: FIRST_BLOCK }, signal)
-  if (await isAnswered(request, signal)) return okFinding('old logs', 'yes')
+export async function examineOldLogs(endpoint: Endpoint, work: Work): Promise<Finding> {
+  const request = readLogs(endpoint, { fromBlock: FIRST_BLOCK, toBlock: FIRST_BLOCK }, work)
+  if (await isAnswered(request, work.signal)) return okFinding('old logs', 'yes')
   return warningFinding('old logs', 'no', `older events are unavailable: ${LOGS_COST}`)
 }
 
 function readLogs(
   endpoint: Endpoint,
   { fromBlock, toBlock }: { readonly fromBlock: bigint; readonly toBlock: bigint },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<number> {
   const filter = { address: UNUSED_ADDRESS, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock) }
-  return endpoint.request({ method: 'eth_getLogs', params: [filter], parse: countItems }, signal)
+  return endpoint.request({ method: 'eth_getLogs', params: [filter], parse: countItems }, work)
 }
 
 function countItems(result: unknown): number {

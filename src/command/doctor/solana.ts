@@ -4,6 +4,7 @@ import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
 import type { Config } from '../../config/config.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { decodeBase58Address } from '../../lib/text/base58.ts'
 import type { Examination } from './evm.ts'
@@ -22,21 +23,21 @@ const UNKNOWN_ABILITIES = { listsTokenAccounts: undefined, searchesProgram: unde
 export async function examineSolana(
   { rpcUrls, ...options }: Config['solana'],
   index: number,
-  { clock, log, signal }: Examination,
+  { clock, log, work }: Examination,
 ): Promise<readonly Finding[]> {
   const client = createSolanaClient({ ...options, rpcUrls: rpcUrls.slice(index, index + 1), clock, log })
   const startedMs = clock.monotonicMs()
   try {
-    const { slot, timestampSec } = await client.read((session) => session.accounts([]), { signal })
+    const { slot, timestampSec } = await client.read((session) => session.accounts([]), { work })
     const ms = Math.round(clock.monotonicMs() - startedMs)
     const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
     return [
       okFinding('answers', `in ${ms} ms`),
       okFinding('head', `slot ${slot}, ${ageSec} s old`),
-      ...(await examineSearches(client, signal)),
+      ...(await examineSearches(client, work)),
     ]
   } catch (error) {
-    if (signal.aborted) throw error
+    if (work.signal.aborted) throw error
     const { cause } = error as { readonly cause?: unknown }
     const reason = cause instanceof Error ? cause.message : 'no valid answer in time'
     return [failureFinding('answers', reason, 'unusable')]
@@ -45,15 +46,15 @@ export async function examineSolana(
   }
 }
 
-async function examineSearches(client: SolanaClient, signal: AbortSignal): Promise<readonly Finding[]> {
+async function examineSearches(client: SolanaClient, work: Work): Promise<readonly Finding[]> {
   const { programId: program } = KAMINO_MAINNET
   const { size, discriminator } = ACCOUNT_KINDS.obligation
   const holds = [
     { at: 0, bytes: Buffer.from(discriminator, 'hex') },
     { at: OBLIGATION_OWNER_OFFSET, bytes: decodeBase58Address(UNOWNED_ADDRESS) },
   ]
-  const tryRead = <T>(work: (session: SolanaSession) => Promise<T>) =>
-    tryAnswer(client.read(work, { signal, budgetMs: QUESTION_MS }), signal)
+  const tryRead = <T>(task: (session: SolanaSession) => Promise<T>) =>
+    tryAnswer(client.read(task, { work, budgetMs: QUESTION_MS }), work.signal)
   await tryRead((session) => session.tokenAccounts(UNOWNED_ADDRESS, { program: TOKEN_PROGRAM }))
   await tryRead((session) => session.programAccounts({ program, size, holds }))
   const [{ listsTokenAccounts, searchesProgram } = UNKNOWN_ABILITIES] = client.getCapabilities(program)

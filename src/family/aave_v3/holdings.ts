@@ -7,11 +7,11 @@ import type { LendingReader } from './read/read.ts'
 export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'past' | 'askNamed'>): HoldingsReader {
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block }, signal) {
+    async open(wallet, { client, block }, work) {
       const configured = reader.targets.get(client.chain.id)
       if (configured === undefined) return undefined
       const dated = { ...configured, client, ...(block && { block }) }
-      const deployed = await reader.past.filterDeployed(dated, signal)
+      const deployed = await reader.past.filterDeployed(dated, work)
       if (deployed.length === 0) return undefined
       return async ({ endpoint, block: at }, within) => {
         const { read, deployments } = await reader.past.readDeployed(

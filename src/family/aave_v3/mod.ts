@@ -5,6 +5,7 @@ import { createSnapshotTaker } from '../../finance/series/snapshot_taker.ts'
 import { createSnapshotStore } from '../../finance/series/store.ts'
 import { createMidnights } from '../../history/midnight.ts'
 import { createRecheck } from '../../history/recheck.ts'
+import { createWork } from '../../lib/async/work.ts'
 import { once } from '../../lib/memoize.ts'
 import { address, defineFamily, type FamilyServices, findDuplicates, startBlock } from '../contract.ts'
 import { createEventReader } from '../lending/read_events.ts'
@@ -86,11 +87,11 @@ export const AAVE_V3 = defineFamily({
       deployments.map((deployment) => ({
         chainId,
         title: `aave-v3 ${deployment.market}`,
-        async complete(reader, signal) {
+        async complete(reader, work) {
           const client = clients.get(chainId)
           if (client === undefined) return
-          const { target } = await markets.read(client, deployment, signal)
-          await reader.complete({ stream, target }, signal)
+          const { target } = await markets.read(client, deployment, work)
+          await reader.complete({ stream, target }, work)
         },
       })),
     )
@@ -99,8 +100,7 @@ export const AAVE_V3 = defineFamily({
     const reader = createLendingReader({ ...setup, deployments: settings })
     return [...reader.targets.values()].flatMap((target) =>
       target.deployments.map((deployment) => ({
-        read: (wallet, signal) =>
-          reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], signal }),
+        read: (wallet, work) => reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], work }),
       })),
     )
   },
@@ -114,7 +114,7 @@ export const AAVE_V3 = defineFamily({
         target.deployments.map((deployment) => snapshotMarket(reader, { ...target, deployments: [deployment] })),
       )
       const parts = { ...createSnapshotParts(services), targets: markets, clock, log }
-      return (signal) => takeDailySnapshots(parts, signal)
+      return (signal) => takeDailySnapshots(parts, createWork(signal))
     },
   },
 })

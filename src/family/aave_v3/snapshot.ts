@@ -28,15 +28,15 @@ export function snapshotMarket(reader: LendingReader, target: AaveV3Target): Sna
     name: deployment.poolAddressesProvider,
     firstDayMin: FIRST_DAY_MIN,
     walletsMax: WALLETS_MAX,
-    async readFigures({ day, block }, wallets, signal) {
+    async readFigures({ day, block }, wallets, work) {
       const toFigures = (read: ChainRead) => wallets.map((wallet) => findFigures(read, wallet))
       const toText = (read: ChainRead) => JSON.stringify(toFigures(read).map((each) => each ?? null))
-      const { value, endpoints } = await reader.readAgreed(wallets, { target: atBlock(block), toText, signal })
+      const { value, endpoints } = await reader.readAgreed(wallets, { target: atBlock(block), toText, work })
       if (endpoints.length < QUORUM) checkAlone(value, { target, day })
       return { value: toFigures(value), endpoints }
     },
-    readMovements: (block, wallets, signal) =>
-      reader.readMovements(wallets, block === undefined ? target : atBlock(block), signal),
+    readMovements: (block, wallets, work) =>
+      reader.readMovements(wallets, block === undefined ? target : atBlock(block), work),
   }
 }
 

@@ -4,6 +4,7 @@ import { encodeCall, tryDecodeUint } from '../../chain/call/words.ts'
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
@@ -39,11 +40,11 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
   async function readMarket(
     deployment: AaveV3Deployment,
     { wallets, target: { client, block } }: { readonly wallets: readonly Address[]; readonly target: WatchTarget },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ConfirmedFigures[]> {
     const bundling = wallets.length <= BUNDLED_WALLETS_MAX && { isBundled: true as const }
     const targets = [{ client, deployments: [deployment], block, priority: 'background' as const, ...bundling }]
-    const [read] = await reader.read(wallets, { targets, signal })
+    const [read] = await reader.read(wallets, { targets, work })
     const positionsByWallet = new Map(
       (read?.wallets ?? []).map(({ wallet, positions: [position] }) => [wallet, position]),
     )
@@ -58,12 +59,12 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
   async function confirmMarket(
     deployment: AaveV3Deployment,
     { wallets, target }: { readonly wallets: readonly Address[]; readonly target: WatchTarget },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly (readonly [string, ConfirmedFigures])[]> {
     try {
-      const read = (piece: readonly Address[], within: AbortSignal) =>
+      const read = (piece: readonly Address[], within: Work) =>
         readMarket(deployment, { wallets: piece, target }, within)
-      const confirmed = await mapChunks(wallets, PIECES, read, signal)
+      const confirmed = await mapChunks(wallets, PIECES, read, work)
       return wallets.map((wallet, index) => [getKey(deployment.market, wallet), confirmed[index] ?? WATCHED_UNKNOWN])
     } catch (error) {
       // A market that does not answer does not stop the others.
@@ -74,23 +75,23 @@ export function createWatcher(options: Parameters<typeof createLendingReader>[0]
 
   return {
     chainIds: new Set(reader.targets.keys()),
-    async confirm(subjects, target, signal) {
+    async confirm(subjects, target, work) {
       const here = reader.targets.get(target.client.chain.id)?.deployments ?? []
       const byMarket = groupBy(subjects, ({ market_id }) => market_id)
-      const tasks = here.map((deployment) => (shared: AbortSignal) => {
+      const tasks = here.map((deployment) => (shared: Work) => {
         const marketSubjects = byMarket.get(deployment.market) ?? []
         const wallets = [...new Set(marketSubjects.map(({ wallet }) => wallet as Address))]
         return confirmMarket(deployment, { wallets, target }, shared)
       })
-      const figuresByKey = new Map((await allOrAbort(tasks, signal)).flat())
+      const figuresByKey = new Map((await allOrAbort(tasks, work)).flat())
       return subjects.map(({ market_id = '', wallet = '' }) => figuresByKey.get(getKey(market_id, wallet)) ?? 'gone')
     },
     forecaster: createForecaster({ deployments, markets, clock }),
     events: {
       filters: (chainId) => [createChangeFilter(markets.getLastTargets(chainId))],
-      async read(logs, subjects, { client }, signal) {
+      async read(logs, subjects, { client }, work) {
         if (logs.length === 0) return []
-        const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], signal)
+        const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], work)
         const byKey = new Map(
           subjects.map((subject) => [getKey(subject['market_id'] ?? '', subject['wallet'] ?? ''), subject]),
         )
@@ -132,9 +133,9 @@ function createForecaster(options: {
   async function readPrices(
     assets: ReadonlyMap<string, ReadonlySet<Address>>,
     { client, block }: WatchTarget,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<Prices> {
-    const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], signal)
+    const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], work)
     const requests = [...assets].flatMap(([market, marketAssets]) => {
       const source = facts.get(market)?.source
       return source?.kind === 'aave_market'
@@ -146,7 +147,7 @@ function createForecaster(options: {
     const calls = requests.map(({ to, asset }) => ({ to, data: encodeCall(GET_ASSET_PRICE, asset) }))
     const { results } = await client.read(
       (endpoint, within) => readMulticall(endpoint, { calls, block, isLight: true, clock }, within),
-      { signal, past: block, priority: 'background', isBundled: true },
+      { work, past: block, priority: 'background', isBundled: true },
     )
     for (const [index, { market, asset }] of requests.entries()) {
       const price = tryDecodeUint(results[index]) ?? 0n
@@ -158,8 +159,8 @@ function createForecaster(options: {
   }
 
   return {
-    async readShared(memos, target, signal) {
-      return createForecast(await readPrices(listAssets(memos as Iterable<AccountMemo | undefined>), target, signal))
+    async readShared(memos, target, work) {
+      return createForecast(await readPrices(listAssets(memos as Iterable<AccountMemo | undefined>), target, work))
     },
     filters: (chainId) => [createChangeFilter(markets.getLastTargets(chainId))],
     toTouchedCheck(logs, chainId) {

@@ -14,11 +14,11 @@ export function createWatcher(
   return {
     slotMs,
     subjectsMax: SUBJECTS_MAX,
-    async confirm(subjects, minSlot, signal) {
+    async confirm(subjects, minSlot, work) {
       const targets = subjects.map(({ obligation_address: address = '', market_address: market = '' }) => {
         return { address, market }
       })
-      const { slot, timestampSec, positions } = await reader.readObligations(targets, minSlot, signal)
+      const { slot, timestampSec, positions } = await reader.readObligations(targets, minSlot, work)
       return {
         slot,
         timestampSec,

@@ -9,8 +9,7 @@ import type { PriceSource } from '../../finance/price/past/sources.ts'
 import { createTokenReader } from '../../finance/token/read_tokens.ts'
 import type { CompleteHistory, History, Stream, StreamTarget } from '../../history/stream.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
-import { registerTimeoutError } from '../../lib/async/timeout_error.ts'
-import { noteUnwitnessed } from '../../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import {
@@ -101,22 +100,22 @@ export function createEventReader<Target extends StreamTarget>(options: {
      * Reads a page of events. Throws `UnavailableError` with the progress if the history is not complete yet, naming
      * the asset and the remedy if a price is missing, and if the chain or the database cannot be read.
      */
-    async read(query: EventsQuery<Target>, signal: AbortSignal): Promise<EventsPage> {
+    async read(query: EventsQuery<Target>, work: Work): Promise<EventsPage> {
       const { client, pendingTarget } = query
       const subject = query.wallet.toLowerCase() as Hex
       const deferredTarget = { chainId: client.chain.id, read: async () => (await pendingTarget).target }
       const [{ target, source }, ensured] = await Promise.all([
         pendingTarget,
-        history.ensure({ stream, target: deferredTarget, subject }, signal),
+        history.ensure({ stream, target: deferredTarget, subject }, work),
       ])
       if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
-      if (!ensured.isAgreed) noteUnwitnessed(signal, [client.chain.id])
+      if (!ensured.isAgreed) noteUnwitnessed(work, [client.chain.id])
       const { rows, total } = await readPage(query, target, ensured)
-      registerTimeoutError(signal, () => pricesPendingError(client))
-      const timed = await addTimes(client, rows, signal)
+      work.onTimeout(() => pricesPendingError(client))
+      const timed = await addTimes(client, rows, work)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
       const [facts, outcomes] = await Promise.all([
-        tokens.readFacts(client, assets, signal),
+        tokens.readFacts(client, assets, work),
         prices.pricesAt(
           client,
           {
@@ -127,7 +126,7 @@ export function createEventReader<Target extends StreamTarget>(options: {
               isFinal: block <= ensured.storedTo,
             })),
           },
-          signal,
+          work,
         ),
       ])
       const events = timed.map((event, index): PricedEvent => {
@@ -148,17 +147,17 @@ function newestFirst(a: LendingEvent, b: LendingEvent): number {
 }
 
 /** Adds times that are missing in the logs from the headers of the blocks. */
-async function addTimes(client: ChainClient, rows: readonly LendingEvent[], signal: AbortSignal) {
+async function addTimes(client: ChainClient, rows: readonly LendingEvent[], work: Work) {
   const missing = [...new Set(rows.filter(({ timestampSec }) => timestampSec === null).map(({ block }) => block))]
   const headers = await allOrAbort(
-    missing.map((number) => (shared: AbortSignal) => {
+    missing.map((number) => (shared: Work) => {
       const query = { chainId: client.chain.id, number: BigInt(number) }
       return client.read((endpoint, within) => readBlock(endpoint, query, within), {
-        signal: shared,
+        work: shared,
         past: 'header',
       })
     }),
-    signal,
+    work,
   )
   const times = new Map(headers.map(({ number, timestampSec }) => [Number(number), Number(timestampSec)]))
   return rows.map((row) => ({ ...row, timestampSec: row.timestampSec ?? times.get(row.block) ?? 0 }))

@@ -4,6 +4,7 @@ import type { TokenAmounts } from '../../finance/math/liquidity.ts'
 import { asDirectPrice } from '../../finance/price/price.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { PendingTip } from '../../history/tip.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
 import { type FamilyTarget, type HistoricalTargets, type Moment, readAt } from '../moment.ts'
@@ -64,7 +65,7 @@ interface PositionHistoryRead<Position> extends HistoryAtBlock {
 }
 
 /** Where and when positions were read. */
-type Reading<Deployment> = Omit<TargetReads<Deployment>, 'signal'>
+type Reading<Deployment> = Omit<TargetReads<Deployment>, 'work'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
@@ -125,12 +126,12 @@ export function createPositionHistories<
 
   async function readHistory(
     match: FoundPosition<Deployment, Position>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<PositionHistoryRead<Position>> {
     const { position, pendingTip } = match
     const { chainId, tokenId, deployment } = position
     const { place: target, block, query } = toHistoryQuery(position, match)
-    const history = await histories.read({ ...query, pendingTip }, signal)
+    const history = await histories.read({ ...query, pendingTip }, work)
     if (history === undefined) throw new UnavailableError(`Cannot find the mint of position ${tokenId}`)
     const toResult = (now: Position, when: Block): PositionHistoryRead<Position> => {
       return { chainId, tokenId, history, position: now, state: toState(now, when.timestampSec), block: when }
@@ -138,21 +139,21 @@ export function createPositionHistories<
     if (history.end.number >= block.number) return toResult(position, block)
     // History ends before the newest block: the whole answer is as of its end.
     const earlier = { ...target, deployments: [deployment], block: history.end }
-    const atEnd = selectOnly(await reader.readOne(tokenId, { targets: [earlier], signal }), tokenId)
+    const atEnd = selectOnly(await reader.readOne(tokenId, { targets: [earlier], work }), tokenId)
     if (atEnd === undefined) throw new UnavailableError(`Position ${tokenId} is too new: try again in a minute`)
     return toResult(atEnd, history.end)
   }
 
   async function findBurned(
     { id, targets }: Pick<PositionSelection<Deployment>, 'id' | 'targets'>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<HistoryAtBlock | undefined> {
     const matches: { readonly chainId: number; readonly manager: Address; readonly history: PositionHistory }[] = []
     for (const { client, deployments, block } of targets) {
       for (const deployment of deployments) {
         const manager = getManager(deployment)
         const query = { client, manager, deployment, tokenId: id, position: undefined, block: block?.number }
-        const history = await histories.read(query, signal)
+        const history = await histories.read(query, work)
         if (history !== undefined) matches.push({ chainId: client.chain.id, manager, history })
       }
     }
@@ -178,27 +179,27 @@ export function createPositionHistories<
      */
     async find(
       { id, chain_id: chainId, targets: configured, ...moment }: PositionSelection<Deployment>,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<HistoryAtBlock> {
       const [first] = configured
       const pendingTip =
-        first === undefined || configured.length > 1 ? undefined : histories.prepare(first.client, signal)
+        first === undefined || configured.length > 1 ? undefined : histories.prepare(first.client, work)
       const { targets, reads } = await readAt(
-        { targets: configured, moment, past: reader.past, signal },
+        { targets: configured, moment, past: reader.past, work },
         async (resolved) => ({
           targets: resolved,
-          reads: await reader.readOne(id, { targets: resolved, signal }),
+          reads: await reader.readOne(id, { targets: resolved, work }),
         }),
       )
       const position = selectOnly(reads, id)
-      if (position !== undefined) return await readHistory({ position, targets, reads, pendingTip }, signal)
+      if (position !== undefined) return await readHistory({ position, targets, reads, pendingTip }, work)
       if (chainId === undefined) {
         throw new CodedError(
           'NOT_FOUND',
           `Position ${id} does not exist on the queried position managers; a burned one needs "chain_id"`,
         )
       }
-      const burned = await findBurned({ id, targets }, signal)
+      const burned = await findBurned({ id, targets }, work)
       if (burned !== undefined) return burned
       throw new CodedError('NOT_FOUND', `Position ${id} never existed on the queried position managers`)
     },

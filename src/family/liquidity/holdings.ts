@@ -1,5 +1,6 @@
 import { checksumAddress } from 'viem'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
 import type {
@@ -50,11 +51,11 @@ export function createHoldingsReader<
 
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block }, signal) {
+    async open(wallet, { client, block }, work) {
       const target = reader.targets.get(client.chain.id)
       if (target === undefined) return undefined
       const dated = { ...target, client, ...(block && { block }) }
-      const deployments = await reader.past.filterDeployed(dated, signal)
+      const deployments = await reader.past.filterDeployed(dated, work)
       if (deployments.length === 0) return undefined
       return async (request, within) => {
         const { positionsMax } = request
@@ -68,7 +69,7 @@ export function createHoldingsReader<
           rows: toRows(positions, withdrawals),
           ...(withdrawn !== undefined &&
             positions.some(withdrawn.isOwed) && {
-              itemize: async (shared: AbortSignal) =>
+              itemize: async (shared: Work) =>
                 toRows(positions, withdrawals, await readWithdrawn(positions, at, shared)),
             }),
           ...countOmitted({ family, kind: 'liquidity', count }, positionsMax),

@@ -39,8 +39,8 @@ export function serveProtocol<
       return [...reader.targets.values()].flatMap((target) =>
         target.deployments.map(
           (deployment): RequiredContract => ({
-            read: (wallet, signal) =>
-              reader.readWallet(wallet, { targets: [{ ...target, deployments: [deployment] }], signal }),
+            read: (wallet, work) =>
+              reader.readWallet(wallet, { targets: [{ ...target, deployments: [deployment] }], work }),
           }),
         ),
       )

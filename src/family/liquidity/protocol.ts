@@ -5,6 +5,7 @@ import type { WithExpiry } from '../../chain/block_cache.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { FamilyServices, IndexableHistory } from '../contract.ts'
 import type { Holding, HoldingsRequest } from '../holding.ts'
 import type { FamilyTarget, HistoricalTargets } from '../moment.ts'
@@ -87,11 +88,7 @@ export interface LiquidityReader<Deployment extends LiquidityDeployment, Brief, 
     list?: readonly WalletRead<Brief, Withdrawal>[],
   ): Promise<readonly FullPosition<Position, Withdrawal>[]>
   /** Reads a wallet's first positions from one endpoint, for its portfolio, spam included. Throws as `ReadHoldings`. */
-  readHeld(
-    query: HeldQuery<Deployment>,
-    request: HoldingsRequest,
-    signal: AbortSignal,
-  ): Promise<HeldRead<Position, Withdrawal>>
+  readHeld(query: HeldQuery<Deployment>, request: HoldingsRequest, work: Work): Promise<HeldRead<Position, Withdrawal>>
 }
 
 /** The block of positions, with withdrawals that were executed when they were read. */
@@ -101,7 +98,7 @@ interface ReadOptions<Deployment> {
   readonly targets: readonly FamilyTarget<Deployment>[]
   /** False for the state alone, without prices of its tokens. @default {true} */
   readonly isFull?: boolean
-  readonly signal: AbortSignal
+  readonly work: Work
 }
 
 interface CompleteRequest<Brief, Withdrawal> {
@@ -110,7 +107,7 @@ interface CompleteRequest<Brief, Withdrawal> {
   readonly positions: readonly Brief[]
   /** Same as for the list. @default {true} */
   readonly isFull?: boolean
-  readonly signal: AbortSignal
+  readonly work: Work
 }
 
 interface CompletedPositions<Position> {

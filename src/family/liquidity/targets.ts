@@ -6,6 +6,7 @@ import type { TokenAmounts } from '../../finance/math/liquidity.ts'
 import { type HeldPairs, withPoolPrices } from '../../finance/price/pool/read_pair_prices.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from '../moment.ts'
@@ -58,19 +59,19 @@ export function toListError(error: unknown, { length }: readonly unknown[]): unk
 }
 
 /** The limits of one query to a target. */
-export function getReadLimits(target: FamilyTarget<unknown>, signal: AbortSignal) {
-  return { signal, budgetMs: BUDGET_MS, ...toReadOptions(target) }
+export function getReadLimits(target: FamilyTarget<unknown>, work: Work) {
+  return { work, budgetMs: BUDGET_MS, ...toReadOptions(target) }
 }
 
 /** Reads a target by a lens, one query. Throws as `ChainClient.read`, `readByLens`. */
 export function readTargetByLens<Answer>(
   target: FamilyTarget<unknown>,
   lens: Omit<LensReading<Answer>, 'chainId' | 'at'>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Answer> {
   const { client, block: at } = target
   const reading = { ...lens, chainId: client.chain.id, at }
-  return client.read((endpoint, within) => readByLens(endpoint, reading, within), getReadLimits(target, signal))
+  return client.read((endpoint, within) => readByLens(endpoint, reading, within), getReadLimits(target, work))
 }
 
 /** The positions read from a chain. */
@@ -91,11 +92,11 @@ function getReadingBytes({ positions, spams, unreadable }: ChainReading): number
   return POSITION_BYTES + positionBytes * positions.length + BRIEF_BYTES * (spams.length + unreadable.length)
 }
 
-/** Targets and blocks of a reading, with the signal of its request. */
+/** Targets and blocks of a reading, with the work of its request. */
 export interface TargetReads<Deployment, Read extends { readonly block: Block } = { readonly block: Block }> {
   readonly targets: readonly FamilyTarget<Deployment>[]
   readonly reads: readonly Read[]
-  readonly signal: AbortSignal
+  readonly work: Work
 }
 
 /** Runs a task for the positions of each chain, with their target and their reading. */
@@ -106,23 +107,23 @@ export function forEachChain<
   Answer,
 >(
   positions: readonly Position[],
-  { targets, reads, signal }: TargetReads<Deployment, Read>,
+  { targets, reads, work }: TargetReads<Deployment, Read>,
   task: (
     context: {
       readonly positions: readonly Position[]
       readonly target: FamilyTarget<Deployment>
       readonly read: Read
     },
-    signal: AbortSignal,
+    work: Work,
   ) => Promise<Answer>,
 ): Promise<Answer[]> {
   const tasks = reads.flatMap((read) => {
     const chainPositions = positions.filter(({ chainId }) => chainId === read.block.chainId)
     const target = targets.find(({ client }) => client.chain.id === read.block.chainId)
     if (target === undefined || chainPositions.length === 0) return []
-    return [(shared: AbortSignal) => task({ positions: chainPositions, target, read }, shared)]
+    return [(shared: Work) => task({ positions: chainPositions, target, read }, shared)]
   })
-  return allOrAbort(tasks, signal)
+  return allOrAbort(tasks, work)
 }
 
 /**
@@ -145,7 +146,7 @@ export async function addPoolPrices<
   const priced = await forEachChain(
     positions,
     targetReads,
-    async ({ positions: pairs, target, read: { block } }, signal) => {
+    async ({ positions: pairs, target, read: { block } }, work) => {
       const query = {
         pairs,
         getAmounts,
@@ -154,7 +155,7 @@ export async function addPoolPrices<
         block,
         reading: toReadOptions(target),
       }
-      const pricedPairs = await withPoolPrices(query, clock, signal)
+      const pricedPairs = await withPoolPrices(query, clock, work)
       return pairs.map((pair, index) => [pair, pricedPairs[index] ?? pair] as const)
     },
   )

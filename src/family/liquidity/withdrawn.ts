@@ -1,5 +1,6 @@
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { FamilyServices } from '../contract.ts'
 import { findContradiction } from './position_history/pnl.ts'
@@ -19,7 +20,7 @@ const WAIT_MS = 500
 export type WithdrawnReader<Position> = (
   positions: readonly Position[],
   at: { readonly client: FinanceClient; readonly block: bigint },
-  signal: AbortSignal,
+  work: Work,
 ) => Promise<readonly (Pair<bigint> | undefined)[]>
 
 /**
@@ -44,7 +45,7 @@ export function createWithdrawnReader<
   /** Gets the cache key of a position in its state after the last change. */
   const getKey = (position: Position) =>
     `${position.chainId}:${getManager(position.deployment)}:${position.tokenId}:${listState(position).join(':')}`
-  return async (positions, { client, block }, signal) => {
+  return async (positions, { client, block }, work) => {
     const missing = positions
       .filter((each) => isOwed(each) && withdrawnByState.get(getKey(each)) === undefined)
       .slice(0, LOOKUPS_MAX)
@@ -53,7 +54,7 @@ export function createWithdrawnReader<
         const { deployment, tokenId } = position
         return { client, manager: getManager(deployment), deployment, tokenId, position, block }
       })
-      const histories = await timedHistories.read(queries, { signal, untilMs: clock.monotonicMs() + WAIT_MS })
+      const histories = await timedHistories.read(queries, { work, untilMs: clock.monotonicMs() + WAIT_MS })
       for (const [index, position] of missing.entries()) {
         const history = histories[index]
         if (history === undefined || typeof history === 'string') continue

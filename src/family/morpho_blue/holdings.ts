@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam_filter.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { toHoldings } from './present/holdings.ts'
 import { type EnteredMarketsReader, type PendingMarkets, takeFirstIds } from './read/entered_markets.ts'
@@ -17,22 +18,22 @@ export function createHoldingsReader(options: {
   const { reader, entered } = options
   return {
     chainIds: new Set(reader.targets.keys()),
-    async open(wallet, { client, block }, signal) {
+    async open(wallet, { client, block }, work) {
       const configured = reader.targets.get(client.chain.id)
       if (configured === undefined) return undefined
       const target = { ...configured, ...(block && { block }) }
-      const deployments = await reader.past.filterDeployed(target, signal)
+      const deployments = await reader.past.filterDeployed(target, work)
       if (deployments.length === 0) return undefined
       const pending: PendingMarkets =
         block === undefined
-          ? await entered.prefetch(target, wallet, signal)
-          : { stored: undefined, all: entered.markets(target, wallet, signal) }
+          ? await entered.prefetch(target, wallet, work)
+          : { stored: undefined, all: entered.markets(target, wallet, work) }
       let latestIds = pending.stored ?? (await pending.all).marketIds
       const known = getKnownTokens(client.chain)
       const readMarkets = async (
         marketIds: readonly Hex[],
         { endpoint, block: at, positionsMax }: HoldingsRequest,
-        within: AbortSignal,
+        within: Work,
       ) => {
         const walletQuery = { wallet, marketIds: takeFirstIds(marketIds, positionsMax) }
         const read = await reader.ask(endpoint, { client, deployments, walletQuery, ...(at && { block: at }) }, within)

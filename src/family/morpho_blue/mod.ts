@@ -27,7 +27,7 @@ export const MORPHO_BLUE = defineFamily({
     const reader = createPositionReader({ ...setup, deployments: settings })
     return [...reader.targets.values()].map((target) => ({
       // The market does not exist, but Morpho answers for it.
-      read: (wallet, signal) => reader.read(target, { marketIds: [zeroHash], wallet }, signal),
+      read: (wallet, work) => reader.read(target, { marketIds: [zeroHash], wallet }, work),
     }))
   },
   routes({ chainIds, settings, connect }) {
@@ -48,8 +48,8 @@ export const MORPHO_BLUE = defineFamily({
     return [...settings].map(([chainId, deployment]) => ({
       chainId,
       title: 'morpho-blue markets',
-      complete: (reader, signal) =>
-        reader.complete({ stream: MARKET_STREAM, target: toStreamTarget(chainId, deployment) }, signal),
+      complete: (reader, work) =>
+        reader.complete({ stream: MARKET_STREAM, target: toStreamTarget(chainId, deployment) }, work),
     }))
   },
 })

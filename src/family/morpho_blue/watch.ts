@@ -3,6 +3,7 @@ import type { FinanceChain } from '../../finance/chain.ts'
 import { computeUsdPrice } from '../../finance/price/price.ts'
 import { toToken } from '../../finance/token/token.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
@@ -33,14 +34,14 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   const { deployments } = options
   const reader = createPositionReader(options)
 
-  async function readWallet(watched: WatchedMarkets, { client, block }: WatchTarget, signal: AbortSignal) {
+  async function readWallet(watched: WatchedMarkets, { client, block }: WatchTarget, work: Work) {
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined) return []
     const target = { client, deployments: [deployment], block }
     const { markets } = await client.read(
       (endpoint, within) => reader.ask(endpoint, { ...target, walletQuery: watched }, within),
       {
-        signal,
+        work,
         budgetMs: BUDGET_MS,
         past: block,
         priority: 'background',
@@ -53,8 +54,8 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
   }
 
   /** A wallet whose market contradicts itself does not stop the others; if all wallets fail, the chain has failed. */
-  async function readWallets(watched: readonly WatchedMarkets[], target: WatchTarget, signal: AbortSignal) {
-    const outcomes = await Promise.allSettled(watched.map((each) => readWallet(each, target, signal)))
+  async function readWallets(watched: readonly WatchedMarkets[], target: WatchTarget, work: Work) {
+    const outcomes = await Promise.allSettled(watched.map((each) => readWallet(each, target, work)))
     const failures = outcomes.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
     const severe = failures.find((reason) => !(reason instanceof UnavailableError))
     if (severe !== undefined || failures.length === watched.length) throw severe ?? failures[0]
@@ -63,14 +64,14 @@ export function createWatcher(options: Parameters<typeof createPositionReader>[0
 
   return {
     chainIds: new Set(reader.targets.keys()),
-    async confirm(subjects, target, signal) {
+    async confirm(subjects, target, work) {
       const wallets = groupBy(subjects, ({ wallet = '' }) => wallet)
       const watched = [...wallets].map(([wallet, own]) => ({
         wallet: wallet as Address,
         marketIds: [...new Set(own.map(({ market_id }) => market_id as Hex))],
       }))
-      const read = (piece: readonly WatchedMarkets[], within: AbortSignal) => readWallets(piece, target, within)
-      const figuresByKey = new Map((await mapChunks(watched, PIECES, read, signal)).flat())
+      const read = (piece: readonly WatchedMarkets[], within: Work) => readWallets(piece, target, within)
+      const figuresByKey = new Map((await mapChunks(watched, PIECES, read, work)).flat())
       return subjects.map(
         ({ market_id = '', wallet = '' }) => figuresByKey.get(getPositionKey(market_id, wallet)) ?? WATCHED_UNKNOWN,
       )
@@ -94,11 +95,7 @@ function createForecaster(options: {
   /** Fee recipients by chain: for this wallet the lens returns every market, also without a position. */
   const feeRecipients = new Map<number, Address>()
 
-  async function read(
-    marketIds: readonly Hex[],
-    target: WatchTarget,
-    signal: AbortSignal,
-  ): Promise<RawRead['entries']> {
+  async function read(marketIds: readonly Hex[], target: WatchTarget, work: Work): Promise<RawRead['entries']> {
     const { client, block } = target
     const deployment = deployments.get(client.chain.id)
     if (deployment === undefined || marketIds.length === 0) return []
@@ -107,7 +104,7 @@ function createForecaster(options: {
       client.read(
         (endpoint, within) => reader.askRaw(endpoint, { ...at, walletQuery: { marketIds, wallet } }, within),
         {
-          signal,
+          work,
           past: block,
           priority: 'background',
           isBundled: true,
@@ -120,11 +117,11 @@ function createForecaster(options: {
   }
 
   return {
-    async readShared(memos, target, signal) {
+    async readShared(memos, target, work) {
       const ids = new Set<Hex>()
       for (const memo of memos as Iterable<ForecastMemo>) if (typeof memo === 'object') ids.add(memo.marketId)
       const marketIds = [...ids]
-      const entries = await read(marketIds, target, signal)
+      const entries = await read(marketIds, target, work)
       return createForecast(
         new Map(
           entries.flatMap((entry, index) => {

@@ -43,9 +43,9 @@ export function listRoute(reader: () => OrcaReader): Route {
     errors: [502],
     budgetMs: BUDGET_MS + SPARE_MS,
     charge: POSITION_CHARGES.list,
-    async read({ wallet, status, full, page, limit }, { signal }) {
+    async read({ wallet, status, full, page, limit }, { work }) {
       const isActive = status === undefined
-      const read = await reader().readWallet({ wallet, isActive, isFull: full, page, limit }, signal)
+      const read = await reader().readWallet({ wallet, isActive, isFull: full, page, limit }, work)
       return { read, matching: isActive ? read.totalActive : read.totalInactive }
     },
     count: ({ read }) => read.positions.length,
@@ -82,8 +82,8 @@ export function positionRoute(reader: () => OrcaReader): Route {
     errors: [404, 502],
     budgetMs: BUDGET_MS + SPARE_MS,
     charge: POSITION_CHARGES.position,
-    async read({ id, wallet, full }, { signal }) {
-      const read = await reader().readOne({ id, wallet, isFull: full }, signal)
+    async read({ id, wallet, full }, { work }) {
+      const read = await reader().readOne({ id, wallet, isFull: full }, work)
       if (read.kind === 'found') return read
       if (read.reason === 'bundle') {
         const message =

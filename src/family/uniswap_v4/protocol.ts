@@ -46,11 +46,11 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
     return [
       {
         title: 'uniswap-v4 transfers',
-        complete: (reader, signal) => reader.complete({ stream: TRANSFER_STREAM, target }, signal),
+        complete: (reader, work) => reader.complete({ stream: TRANSFER_STREAM, target }, work),
       },
       {
         title: 'uniswap-v4 changes',
-        complete: (reader, signal) => reader.complete({ stream: CHANGE_STREAM, target }, signal),
+        complete: (reader, work) => reader.complete({ stream: CHANGE_STREAM, target }, work),
       },
     ]
   },

@@ -1,5 +1,6 @@
 import { NoBlockError } from '../../chain/past/block_at.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
@@ -40,12 +41,12 @@ export interface DailyParts<Figures> {
  * round, milliseconds: while other processes have leased wallets that are due, until the first of the leases ends. A
  * chain is read only if a snapshot is due there or a midnight waits to become final.
  */
-export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, signal: AbortSignal): Promise<number> {
+export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, work: Work): Promise<number> {
   const { targets, midnights, clock, log } = parts
   const day = Math.floor(clock.now() / 1_000 / DAY_SEC)
   let nextMs = Math.min(EVERY_MS, (day + 1) * DAY_SEC * 1_000 + AFTER_MIDNIGHT_MS - clock.now())
   const onFailure = ({ chainId }: SnapshotTarget<Figures>, error: unknown): void => {
-    if (signal.aborted) return
+    if (work.signal.aborted) return
     // A chain without new blocks is not a failure.
     const isFault = !(error instanceof NoBlockError)
     nextMs = Math.min(nextMs, isFault ? AGAIN_MS : OPEN_MS)
@@ -56,7 +57,7 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
   await Promise.all(
     targets.map(async (target) => {
       try {
-        const leasedMs = await takeTarget(parts, { place: target, day }, signal)
+        const leasedMs = await takeTarget(parts, { place: target, day }, work)
         if (leasedMs !== undefined) nextMs = Math.min(nextMs, Math.max(LEASED_MS_MIN, leasedMs))
       } catch (error) {
         onFailure(target, error)
@@ -65,7 +66,7 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
   )
   for (const target of new Map(targets.map((each) => [each.client, each])).values()) {
     try {
-      if ((await midnights.settle(target.client, signal)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
+      if ((await midnights.settle(target.client, work)) > 0) nextMs = Math.min(nextMs, OPEN_MS)
     } catch (error) {
       onFailure(target, error)
     }
@@ -77,15 +78,17 @@ export async function takeDailySnapshots<Figures>(parts: DailyParts<Figures>, si
 async function takeTarget<Figures>(
   { midnights, store, taker, clock }: DailyParts<Figures>,
   { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<number | undefined> {
   for (;;) {
     const wallets = await store.claim(target, { day, leaseSec: LEASE_SEC, max: CLAIM_MAX })
     if (wallets.length === 0) return await store.findLeaseEnd(target, day)
     let unfinished = wallets
     try {
-      await waitForBlock({ midnights, clock }, { place: target, day }, signal)
-      const results = await Promise.allSettled(wallets.map((wallet) => taker.take({ target, day, wallet }, signal)))
+      await waitForBlock({ midnights, clock }, { place: target, day }, work)
+      const results = await Promise.allSettled(
+        wallets.map((wallet) => taker.take({ target, day, wallet }, work.signal)),
+      )
       const failures = results.map((result) =>
         result.status === 'rejected' && !isLasting(result.reason) ? result : undefined,
       )
@@ -111,15 +114,15 @@ function isLasting(reason: unknown): boolean {
 async function waitForBlock<Figures>(
   { midnights, clock }: Pick<DailyParts<Figures>, 'midnights' | 'clock'>,
   { place: target, day }: { readonly place: SnapshotTarget<Figures>; readonly day: number },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await midnights.findBlock(target.client, day, signal)
+      await midnights.findBlock(target.client, day, work)
       return
     } catch (error) {
       if (!(error instanceof NoBlockError) || tries === TRIES_MAX) throw error
-      await clock.sleep(1_000, signal)
+      await clock.sleep(1_000, work.signal)
     }
   }
 }

@@ -6,6 +6,7 @@ import { createMidnights } from '../../history/midnight.ts'
 import { createRecheck } from '../../history/recheck.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
 import { createRateLimiter } from '../../lib/async/rate_limiter.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { takeDailySnapshots } from './daily.ts'
@@ -72,14 +73,14 @@ export function createPortfolioSnapshots(services: {
   return {
     series: createSnapshotSeries({ findSeriesStart, midnights, store, taker, recheck: createRecheck(clock), clock }),
     /** Reads the blocks of midnights. Throws as `Midnights.findBlock`. */
-    async readBlocks({ client }: PortfolioTarget, days: readonly number[], signal: AbortSignal) {
+    async readBlocks({ client }: PortfolioTarget, days: readonly number[], work: Work) {
       const [from = 0, to = -1] = [days[0], days.at(-1)]
       await midnights.load(client, { from, to })
-      return await Promise.all(days.map((day) => midnights.findBlock(client, day, signal)))
+      return await Promise.all(days.map((day) => midnights.findBlock(client, day, work)))
     },
     /** Takes snapshots as `takeDailySnapshots`. */
-    takeDaily: (targets: readonly PortfolioTarget[], signal: AbortSignal) =>
-      takeDailySnapshots({ ...services, targets, midnights, store, taker }, signal),
+    takeDaily: (targets: readonly PortfolioTarget[], work: Work) =>
+      takeDailySnapshots({ ...services, targets, midnights, store, taker }, work),
   }
 }
 

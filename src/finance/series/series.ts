@@ -6,6 +6,7 @@ import { StatePrunedError } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
 import { untilAborted } from '../../lib/async/abort.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { SnapshotTaker } from './snapshot_taker.ts'
@@ -69,7 +70,7 @@ interface Flight {
 /** Creates the series over the stored midnights and snapshots, and the readers of missing ones. */
 export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figures>>(parts: {
   /** Finds the first midnight with a snapshot and follows the wallet; undefined if there is none. */
-  readonly findSeriesStart: (request: SeriesRequest<Target>, signal: AbortSignal) => Promise<SeriesStart | undefined>
+  readonly findSeriesStart: (request: SeriesRequest<Target>, work: Work) => Promise<SeriesStart | undefined>
   readonly midnights: Midnights
   readonly store: SnapshotStore<Figures>
   readonly taker: SnapshotTaker<Figures>
@@ -80,8 +81,8 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
   const flights = new Map<string, Flight>()
   const today = () => Math.floor(clock.now() / 1_000 / DAY_SEC)
 
-  async function complete(request: SeriesRequest<Target>, days: Flight['days'], signal: AbortSignal) {
-    const first = await findSeriesStart(request, signal)
+  async function complete(request: SeriesRequest<Target>, days: Flight['days'], work: Work) {
+    const first = await findSeriesStart(request, work)
     if (first === undefined) return { isCut: false }
     const { target, wallet, span = SNAPSHOTS_MAX } = request
     const last = today()
@@ -97,12 +98,12 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
     if (daysToTake.length === 0) return { isCut: first.isCut }
     days.total = daysToTake.length
     const take = async (day: number) => {
-      recheck.recordAnswer(target.client, await taker.take({ target, day, wallet }, signal))
+      recheck.recordAnswer(target.client, await taker.take({ target, day, wallet }, work.signal))
       days.taken++
     }
     const startedDays: number[] = []
     const groups: Promise<PromiseSettledResult<void>[]>[] = []
-    for await (const group of midnights.readGroups(target.client, daysToTake, signal)) {
+    for await (const group of midnights.readGroups(target.client, daysToTake, work)) {
       startedDays.push(...group)
       groups.push(Promise.allSettled(group.map(take)))
     }
@@ -146,7 +147,7 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
     const startInterest = () => clock.after(INTEREST_MS, () => controller.abort(), { keepsAlive: false })
     let endInterest = startInterest()
     const days = { total: 0, taken: 0 }
-    const done = complete(request, days, controller.signal).finally(() => {
+    const done = complete(request, days, createWork(controller.signal)).finally(() => {
       endInterest()
       flights.delete(key)
     })
@@ -172,23 +173,23 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
      * Re-checks some snapshots from a single endpoint if another endpoint may serve them: throws `DisputeError` if they
      * contradict each other.
      */
-    async read(request: SeriesRequest<Target>, signal: AbortSignal): Promise<Series<Figures>> {
+    async read(request: SeriesRequest<Target>, work: Work): Promise<Series<Figures>> {
       const { target, wallet, span = '', max = SNAPSHOTS_MAX } = request
       const key = `${target.chainId}:${target.name}:${wallet}:${span}`
       const flight = flights.get(key) ?? startFlight(key, request)
       flight.renewInterest()
       const limit = clock.timeout(WAIT_MS)
-      const isCut = await untilAborted(flight.done, AbortSignal.any([signal, limit])).then(
+      const isCut = await untilAborted(flight.done, AbortSignal.any([work.signal, limit])).then(
         (end) => end.isCut,
         (error: unknown) => {
-          if (limit.aborted && !signal.aborted) throw pendingError(flight, { wallet, nowMs: clock.monotonicMs() })
+          if (limit.aborted && !work.signal.aborted) throw pendingError(flight, { wallet, nowMs: clock.monotonicMs() })
           throw error
         },
       )
       const snapshots = await store.list(target, wallet, max)
       const [first] = isCut ? await store.list(target, wallet, SNAPSHOTS_MAX) : []
       const last = snapshots.at(-1)
-      const newest = last === undefined ? undefined : await midnights.findBlock(target.client, last.day, signal)
+      const newest = last === undefined ? undefined : await midnights.findBlock(target.client, last.day, work)
       const isUnwitnessed = snapshots.some(({ witnesses }) => witnesses < QUORUM)
       const cutAt = isCut ? (first?.day ?? today() + 1) : undefined
       return { snapshots, newest, isUnwitnessed, cutAt, today: today() }

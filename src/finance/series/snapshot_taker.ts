@@ -4,6 +4,7 @@ import { StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
 import { readInHalves } from '../../lib/async/halves.ts'
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { SnapshotStore } from './store.ts'
@@ -55,14 +56,10 @@ export function createSnapshotTaker<Figures>(options: {
   const { midnights, store, rate, clock } = options
   const queues = new Map<string, Queue<Figures>>()
 
-  async function read(
-    { target, day }: Group<Figures>,
-    wallets: readonly Address[],
-    signal: AbortSignal,
-  ): Promise<number> {
-    const block = await midnights.findBlock(target.client, day, signal)
-    await rate?.(signal)
-    const { value, endpoints } = await target.readFigures({ day, block }, wallets, signal)
+  async function read({ target, day }: Group<Figures>, wallets: readonly Address[], work: Work): Promise<number> {
+    const block = await midnights.findBlock(target.client, day, work)
+    await rate?.(work.signal)
+    const { value, endpoints } = await target.readFigures({ day, block }, wallets, work)
     const witnesses = endpoints.length
     const rows = wallets.map((wallet, index) => ({ wallet, figures: value[index] }))
     if (!(await store.save(target, { day, block, witnesses }, rows))) {
@@ -77,10 +74,10 @@ export function createSnapshotTaker<Figures>(options: {
     group: Group<Figures>,
     wallets: readonly Address[],
   ): Promise<number> {
-    const { signal } = new AbortController()
+    const work = createWork(new AbortController().signal)
     for (const pauseMs of [...PAUSES_MS, undefined]) {
       try {
-        const witnesses = await read(group, wallets, signal)
+        const witnesses = await read(group, wallets, work)
         queue.succeeded++
         if (queue.succeeded % SUCCESSES_PER_STEP === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
         return witnesses
@@ -89,7 +86,7 @@ export function createSnapshotTaker<Figures>(options: {
         const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))
-        await clock.sleep(pauseMs, signal)
+        await clock.sleep(pauseMs, work.signal)
       }
     }
     throw new Error('The last attempt neither returned nor failed')
@@ -99,8 +96,8 @@ export function createSnapshotTaker<Figures>(options: {
   function readEach(queue: Queue<Figures>, group: Group<Figures>, wallets: readonly Address[]) {
     const readPart = async (part: readonly Address[]) => {
       const isWhole = part.length === wallets.length
-      const { signal } = new AbortController()
-      const witnesses = await (isWhole ? readWithRetries(queue, group, part) : read(group, part, signal))
+      const work = createWork(new AbortController().signal)
+      const witnesses = await (isWhole ? readWithRetries(queue, group, part) : read(group, part, work))
       return part.map(() => witnesses)
     }
     return readInHalves(wallets, readPart, (error) => error instanceof StatePrunedError)

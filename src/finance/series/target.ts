@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { QuorumResult } from '../../chain/past/quorum.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Work } from '../../lib/async/work.ts'
 
 /** Name in the database of a target of daily snapshots. */
 export interface SeriesName {
@@ -30,6 +31,6 @@ export interface SnapshotTarget<Figures> extends SeriesName {
   readFigures(
     midnight: Midnight,
     wallets: readonly Address[],
-    signal: AbortSignal,
+    work: Work,
   ): Promise<QuorumResult<readonly (Figures | undefined)[]>>
 }

@@ -4,6 +4,7 @@ import { tryDecodeUint } from '../../chain/call/words.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { decodeTokenText, TEXT_BYTES_MAX, toTokenDisplayText } from './text.ts'
@@ -26,14 +27,14 @@ export function createTokenReader(clock: Clock) {
   const cache = createCache<ReadonlyMap<Hex, TokenFacts>>({ clock, entriesMax: CACHE_ENTRIES_MAX })
   return {
     /** Reads tokens, by address in lower case. Throws `UnavailableError`. */
-    readFacts(client: ChainClient, tokens: readonly Hex[], signal: AbortSignal): Promise<ReadonlyMap<Hex, TokenFacts>> {
+    readFacts(client: ChainClient, tokens: readonly Hex[], work: Work): Promise<ReadonlyMap<Hex, TokenFacts>> {
       const sorted = [...tokens].sort()
       if (sorted.length === 0) return Promise.resolve(new Map())
-      const read = async (shared: AbortSignal) => ({
+      const read = async (shared: Work) => ({
         value: await readTokenFacts(client, { tokens: sorted, clock }, shared),
         lifeMs: LIFE_MS,
       })
-      return cache.get({ key: `${client.chain.id}:${sorted.join()}`, read }, signal)
+      return cache.get({ key: `${client.chain.id}:${sorted.join()}`, read }, work)
     },
   }
 }
@@ -41,7 +42,7 @@ export function createTokenReader(clock: Clock) {
 function readTokenFacts(
   client: ChainClient,
   { tokens, clock }: { readonly tokens: readonly Hex[]; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<Hex, TokenFacts>> {
   return client.read(
     async (endpoint, within) => {
@@ -55,7 +56,7 @@ function readTokenFacts(
         }),
       )
     },
-    { signal },
+    { work },
   )
 }
 

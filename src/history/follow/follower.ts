@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { createWork } from '../../lib/async/work.ts'
 import type { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { type AdaptiveLogSource, FilterTooWideError, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
@@ -65,6 +66,7 @@ export function createFollower<Row, Target extends StreamTarget>(
     clock,
   })
   const closeController = new AbortController()
+  const ownWork = createWork(closeController.signal)
   let target = options.target
   /** The final block of the last request. */
   let final: FinalBlock | undefined
@@ -225,8 +227,7 @@ export function createFollower<Row, Target extends StreamTarget>(
     const startedMs = clock.monotonicMs()
     let isFirst = true
     try {
-      const sourcesWithBlock =
-        final === undefined ? [] : await findSourcesWithBlock(sources, final, closeController.signal)
+      const sourcesWithBlock = final === undefined ? [] : await findSourcesWithBlock(sources, final, ownWork)
       const epoch = final?.epoch ?? 0
       const value = await storeProvenRange(
         {
@@ -258,7 +259,7 @@ export function createFollower<Row, Target extends StreamTarget>(
             onStored(blocks)
           },
         },
-        closeController.signal,
+        ownWork,
       )
       if (ownSubjects === null && later !== undefined) later = { ...later, value }
     } finally {
@@ -271,7 +272,7 @@ export function createFollower<Row, Target extends StreamTarget>(
     const { subject, range } = entry
     if (subject === null || stream.verify === undefined) return
     try {
-      await stream.verify(target, { subject, client, db, ...range }, closeController.signal)
+      await stream.verify(target, { subject, client, db, ...range }, ownWork)
       await coverage.recordCheck(getHistoryName(), subject, range.toBlock)
     } catch (error) {
       if (!(error instanceof IncompleteError)) throw error

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { ChainClient } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
-import type { Requesters } from '../../lib/async/requesters.ts'
+import type { Requesters } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Coverage } from '../coverage.ts'

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { createPrefetcher } from '../../lib/async/prefetch.ts'
-import { getRequesters } from '../../lib/async/requesters.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { SubjectCoverage } from '../coverage.ts'
 import { getBlocksPerRequest, type PrefetchedPart, prefetchPart } from '../proof/cover.ts'
 import { countBlocks, type Range, subtractRanges } from '../range.ts'
@@ -19,11 +19,11 @@ interface PrefetchRequest extends Pick<EnsureRequest<never, never>, 'subject' | 
 export interface HistoryPrefetch<Target extends StreamTarget> {
   /**
    * Starts to read the missing blocks of a subject, if one request to each endpoint is enough, and the state for the
-   * check of its rows. If a global history is stored, its missing blocks are read instead. Dropped when `signal` fires.
+   * check of its rows. If a global history is stored, its missing blocks are read instead. Dropped when `work` ends.
    */
-  prefetch(request: PrefetchRequest, target: Target, signal: AbortSignal): void
+  prefetch(request: PrefetchRequest, target: Target, work: Work): void
   /** Starts to read only the state for the check. */
-  prefetchCheck(request: PrefetchRequest, target: Target, signal: AbortSignal): void
+  prefetchCheck(request: PrefetchRequest, target: Target, work: Work): void
   /** True if a read of one of these ranges was started for this subject alone. */
   has(subject: Hex | null, ranges: readonly Range[]): boolean
   /** Takes the part read for exactly these subjects (null: all), once; undefined if there is none or it failed. */
@@ -41,17 +41,17 @@ export function createHistoryPrefetch<Row, Target extends StreamTarget>(
   const { stream, client, sources, onHealed } = options
   const prefetcher = createPrefetcher<PrefetchedPart>({ readsMax: PREFETCHED_MAX })
 
-  function prefetchCheck(request: PrefetchRequest, target: Target, signal: AbortSignal): void {
+  function prefetchCheck(request: PrefetchRequest, target: Target, work: Work): void {
     const { subject, coverageBySubject, finalized } = request
     const range = toRange(request, target)
     if (range.fromBlock > range.toBlock || isVerified({ subject, range }, coverageBySubject.get(subject))) return
-    stream.prefetch?.(target, { subject, client, finalized }, signal)
+    stream.prefetch?.(target, { subject, client, finalized }, work)
   }
 
   return {
     prefetchCheck,
-    prefetch(request, target, signal) {
-      prefetchCheck(request, target, signal)
+    prefetch(request, target, work) {
+      prefetchCheck(request, target, work)
       const { subject, coverageBySubject } = request
       const range = toRange(request, target)
       const globalRanges = getUsableRanges(coverageBySubject.get(null), sources)
@@ -59,12 +59,12 @@ export function createHistoryPrefetch<Row, Target extends StreamTarget>(
       const stored = scope === null ? globalRanges : getUsableRanges(coverageBySubject.get(scope), sources)
       const [missing, ...moreMissing] = subtractRanges(range, stored)
       if (isBusy(scope) || missing === undefined || moreMissing.length > 0) return
-      const [requester] = getRequesters(signal)
+      const [requester] = work.requesters
       const subjects = scope === null ? null : [scope]
       const servingSources = sources.filter((source) => source.mayServe(missing))
       const part = { stream, target, subjects, range: missing, sources: servingSources, requester, onHealed }
       if (countBlocks(missing) > getBlocksPerRequest(part, missing.toBlock)) return
-      prefetcher.start(getKey(subjects, missing), (within) => prefetchPart(part, within), signal)
+      prefetcher.start(getKey(subjects, missing), (within) => prefetchPart(part, within), work)
     },
     has: (subject, ranges) =>
       ranges.some((range) => prefetcher.has(getKey(subject === null ? null : [subject], range))),

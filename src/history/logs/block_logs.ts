@@ -8,6 +8,7 @@ import {
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { HistoryLog } from '../stream.ts'
 
 /** All logs of a block, and the root of the receipts that hold them. */
@@ -34,12 +35,12 @@ const RECEIPTS_AT_ONCE = 8
 export async function readBlockLogs(
   endpoint: Pick<Endpoint, 'request'>,
   block: NumberedClaim,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<BlockLogs | undefined> {
   const { transactions } = block
   const receipts =
-    (await readBlockReceipts(endpoint, block.number, signal)) ??
-    (await readReceiptsOneByOne(endpoint, transactions, signal))
+    (await readBlockReceipts(endpoint, block.number, work)) ??
+    (await readReceiptsOneByOne(endpoint, transactions, work))
   if (receipts === undefined || receipts.length !== transactions.length) return undefined
   const logs: HistoryLog[] = []
   for (const [transactionIndex, receipt] of receipts.entries()) {
@@ -64,12 +65,12 @@ export async function readBlockLogs(
 async function readBlockReceipts(
   endpoint: Pick<Endpoint, 'request'>,
   number: number,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly RawTransactionReceipt[] | undefined> {
   const parse = (result: unknown) => (Array.isArray(result) ? result.map(parseRawTransactionReceipt) : undefined)
   const request = { method: 'eth_getBlockReceipts', params: [toHex(number)], parse, timeoutMs: BLOCK_MS }
   try {
-    return await endpoint.request(request, signal)
+    return await endpoint.request(request, work)
   } catch (error) {
     if (error instanceof RpcRefusedError || error instanceof ResponseTooLargeError) return undefined
     throw error
@@ -79,18 +80,18 @@ async function readBlockReceipts(
 async function readReceiptsOneByOne(
   endpoint: Pick<Endpoint, 'request'>,
   transactions: readonly Hex[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly RawTransactionReceipt[] | undefined> {
   if (transactions.length > RECEIPTS_MAX) return undefined
   const parse = (result: unknown) => (result === null ? undefined : parseRawTransactionReceipt(result))
   const receipts: RawTransactionReceipt[] = []
   for (let offset = 0; offset < transactions.length; offset += RECEIPTS_AT_ONCE) {
     const chunk = await allOrAbort(
-      transactions.slice(offset, offset + RECEIPTS_AT_ONCE).map((hash) => (within: AbortSignal) => {
+      transactions.slice(offset, offset + RECEIPTS_AT_ONCE).map((hash) => (within: Work) => {
         const request = { method: 'eth_getTransactionReceipt', params: [hash], parse, timeoutMs: RECEIPT_MS }
         return endpoint.request(request, within)
       }),
-      signal,
+      work,
     )
     for (const receipt of chunk) {
       if (receipt === undefined) return undefined

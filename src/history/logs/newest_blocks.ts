@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { ExpectedTip } from '../tip.ts'
 import type { LogRange } from './check_logs.ts'
@@ -18,7 +19,7 @@ export async function readNewestHashes(
     readonly grandparent: Hex | undefined
     readonly fromBlock: number
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly LogRange[]> {
   const { client, tip, grandparent, fromBlock } = options
   const hashes: LogRange[] = []
@@ -34,7 +35,7 @@ export async function readNewestHashes(
       block = { number: number - 1n, hash, parentHash: grandparent }
       continue
     }
-    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, signal)
+    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, work)
     if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
     block = parent
   }

@@ -4,6 +4,7 @@ import { EndpointFailureError, RateLimitedError } from '../../chain/rpc/error.ts
 import { createRetrier } from '../../chain/rpc/retrier.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { createFairTurns } from '../../lib/async/fair_turns.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
@@ -112,14 +113,12 @@ export function createAdaptiveLogSource(options: {
   async function requestOnce(
     request: LogsRequest,
     range: Range,
-    signal: AbortSignal,
+    work: Work,
     retriesMax = RETRIES,
   ): Promise<readonly HistoryLog[]> {
     const lists = await allOrAbort(
-      request.filters.map(
-        (filter) => (within: AbortSignal) => requestFilter(request, { filter, range, retriesMax }, within),
-      ),
-      signal,
+      request.filters.map((filter) => (within: Work) => requestFilter(request, { filter, range, retriesMax }, within)),
+      work,
     )
     limits.recordAnswer(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
     return lists.length === 1 ? (lists[0] ?? []) : mergeLogs(lists)
@@ -128,7 +127,7 @@ export function createAdaptiveLogSource(options: {
   async function requestFilter(
     { requester }: LogsRequest,
     { filter, range, retriesMax }: { readonly filter: LogFilter; readonly range: Range; readonly retriesMax: number },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly HistoryLog[]> {
     let failures = 0
     let rateWaits = 0
@@ -142,9 +141,9 @@ export function createAdaptiveLogSource(options: {
             throw new LogsRefusedError(0, { kind: 'range', blocks: cap })
           }
           isSent = true
-          return source.logs(filter, range, signal)
+          return source.logs(filter, range, work)
         }
-        const logs = await throttle.run(requestLogs, { signal, requester })
+        const logs = await throttle.run(requestLogs, { signal: work.signal, requester })
         onOutcome('useful')
         backoff.recordSuccess()
         lateInARow = 0
@@ -163,16 +162,16 @@ export function createAdaptiveLogSource(options: {
           backoff.start('failed')
           throw error
         }
-        await clock.sleep(AGAIN_MS * 2 ** (failures - 1), signal)
+        await clock.sleep(AGAIN_MS * 2 ** (failures - 1), work.signal)
       }
     }
   }
 
-  async function readPiece(request: LogsRequest, range: Range, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  async function readPiece(request: LogsRequest, range: Range, work: Work): Promise<readonly HistoryLog[]> {
     try {
-      return await requestOnce(request, range, signal)
+      return await requestOnce(request, range, work)
     } catch (error) {
-      const reaction = await interpretRefusal(error, { request, range }, signal)
+      const reaction = await interpretRefusal(error, { request, range }, work)
       learnFromRefusal(request, range, reaction)
       const { blocks } = limits.getWindow(request)
       if (countBlocks(request.range) > PIECES_MAX * blocks)
@@ -180,7 +179,7 @@ export function createAdaptiveLogSource(options: {
       return await readPieces(
         request,
         splitRange(range, Math.min(Math.ceil(countBlocks(range) / 2), blocks), false),
-        signal,
+        work,
       )
     }
   }
@@ -192,7 +191,7 @@ export function createAdaptiveLogSource(options: {
   async function interpretRefusal(
     error: unknown,
     { request, range }: { readonly request: LogsRequest; readonly range: Range },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<RefusalReaction> {
     const isFailure = error instanceof EndpointFailureError
     if (!(error instanceof LogsRefusedError || isFailure)) throw error
@@ -202,11 +201,11 @@ export function createAdaptiveLogSource(options: {
     const short = { ...range, fromBlock: Math.max(range.fromBlock + 1, range.toBlock - SHORT_BLOCKS + 1) }
     if (short.fromBlock <= short.toBlock) {
       try {
-        await requestOnce(request, short, signal, 0)
+        await requestOnce(request, short, work, 0)
         servesShort = true
         return ABOUT_LENGTH
       } catch (shortError) {
-        if (isFailure || signal.aborted) throw error
+        if (isFailure || work.signal.aborted) throw error
         if (!(shortError instanceof LogsRefusedError)) throw shortError
         return shortError.reaction
       }
@@ -218,55 +217,51 @@ export function createAdaptiveLogSource(options: {
   async function readPieces(
     request: LogsRequest,
     pieces: readonly Range[],
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly HistoryLog[]> {
     const lists = await allOrAbort(
-      pieces.map((piece) => (within: AbortSignal) => readPiece(request, piece, within)),
-      signal,
+      pieces.map((piece) => (within: Work) => readPiece(request, piece, within)),
+      work,
     )
     return lists.reverse().flat()
   }
 
   /** Sends one request of a kind before all others, which might be refused for the same reason. */
-  async function readWithProbe(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+  async function readWithProbe(request: LogsRequest, work: Work): Promise<readonly HistoryLog[]> {
     const blocks = Math.min(countBlocks(request.range), limits.getWindow(request).blocks)
     const [older, first] = splitNewest(request.range, blocks)
-    const probe = readPiece(request, first, signal)
+    const probe = readPiece(request, first, work)
     probes.set(
       request.key,
       probe.catch(() => probes.delete(request.key)),
     )
-    return await addOlder(request, { older, newest: await probe }, signal)
+    return await addOlder(request, { older, newest: await probe }, work)
   }
 
   /** Tries one request longer than a cap that was learned long ago; if it succeeds, the cap rises. */
-  async function readWithTrial(
-    request: LogsRequest,
-    blocks: number,
-    signal: AbortSignal,
-  ): Promise<readonly HistoryLog[]> {
+  async function readWithTrial(request: LogsRequest, blocks: number, work: Work): Promise<readonly HistoryLog[]> {
     const [older, first] = splitNewest(request.range, blocks)
     trialBlocks = blocks
-    const newest = await readPiece(request, first, signal).finally(() => {
+    const newest = await readPiece(request, first, work).finally(() => {
       trialBlocks = 0
     })
-    return await addOlder(request, { older, newest }, signal)
+    return await addOlder(request, { older, newest }, work)
   }
 
   async function addOlder(
     request: LogsRequest,
     { older, newest }: { readonly older: Range; readonly newest: readonly HistoryLog[] },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly HistoryLog[]> {
     if (older.toBlock < older.fromBlock) return newest
-    return [...(await readPieces(request, splitPieces({ ...request, range: older }), signal)), ...newest]
+    return [...(await readPieces(request, splitPieces({ ...request, range: older }), work)), ...newest]
   }
 
   /** Reads one block that the endpoint refused as too old long ago; concurrent reads share the request. */
-  async function reprobeOldest(request: LogsRequest, signal: AbortSignal): Promise<void> {
+  async function reprobeOldest(request: LogsRequest, work: Work): Promise<void> {
     const { fromBlock } = request.range
     const oldest = { fromBlock, toBlock: fromBlock }
-    reprobe ??= readPiece({ ...request, range: oldest }, oldest, signal)
+    reprobe ??= readPiece({ ...request, range: oldest }, oldest, work)
       .then(() => limits.recordRetained(oldest))
       .finally(() => {
         reprobe = undefined
@@ -298,11 +293,11 @@ export function createAdaptiveLogSource(options: {
      * Reads all logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot serve them,
      * `FilterTooWideError`, `RangeTooNarrowError`.
      */
-    async read(request: LogsRequest, signal: AbortSignal): Promise<readonly HistoryLog[]> {
-      if (limits.mayBeRetainedAgain(request.range)) await reprobeOldest(request, signal)
+    async read(request: LogsRequest, work: Work): Promise<readonly HistoryLog[]> {
+      if (limits.mayBeRetainedAgain(request.range)) await reprobeOldest(request, work)
       for (;;) {
         const probe = probes.get(request.key)
-        if (probe === undefined) return await readWithProbe(request, signal)
+        if (probe === undefined) return await readWithProbe(request, work)
         await probe
         if (probes.has(request.key)) break
         if (!mayServe(request.range)) throw new UpstreamError('The endpoint gave no logs to another request')
@@ -310,8 +305,8 @@ export function createAdaptiveLogSource(options: {
       const { cap, trial = 0 } = limits
       const trialLength = Math.min(trial, countBlocks(request.range))
       if (trialBlocks === 0 && trialLength > (cap ?? trialLength))
-        return await readWithTrial(request, trialLength, signal)
-      return await readPieces(request, splitPieces(request), signal)
+        return await readWithTrial(request, trialLength, work)
+      return await readPieces(request, splitPieces(request), work)
     },
     /**
      * True if the endpoint has this final block, false if it has another one of that height, undefined if it does not
@@ -319,11 +314,11 @@ export function createAdaptiveLogSource(options: {
      */
     async hasFinalBlock(
       { number, hash }: Pick<FinalBlock, 'number' | 'hash'>,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<boolean | undefined> {
       if (finalBlockCheck?.hash === hash) return finalBlockCheck.verdict
       try {
-        const header = await runSmallRequest((each) => each.header(BigInt(number), signal), signal)
+        const header = await runSmallRequest((each) => each.header(BigInt(number), work), work.signal)
         if (header !== undefined) {
           finalBlockCheck = { hash, verdict: header.hash === hash }
           return finalBlockCheck.verdict

@@ -6,6 +6,7 @@ import { RateLimitedError } from '../../chain/rpc/error.ts'
 import { ResponseTimeoutError } from '../../chain/rpc/transport.ts'
 import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange, orderLogs } from './check_logs.ts'
@@ -33,30 +34,30 @@ export function createLogSource(
       return endpoint.usable ?? true
     },
     /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
-    logs: (filter: LogFilter, range: LogRange, signal: AbortSignal) => readLogs(endpoint, { filter, range }, signal),
+    logs: (filter: LogFilter, range: LogRange, work: Work) => readLogs(endpoint, { filter, range }, work),
     /** Undefined if the endpoint does not have the block. */
-    header: (at: BlockId, signal: AbortSignal) => readHeader(endpoint, { chainId, at }, signal),
+    header: (at: BlockId, work: Work) => readHeader(endpoint, { chainId, at }, work),
     /** The logs of a transaction's receipt; undefined if the endpoint does not know the transaction. */
-    receipt: (hash: Hex, signal: AbortSignal) =>
+    receipt: (hash: Hex, work: Work) =>
       endpoint.request(
         { method: 'eth_getTransactionReceipt', params: [hash], parse: parseReceipt, timeoutMs: SMALL_MS },
-        signal,
+        work,
       ),
     /** The endpoint's claim about a block; undefined if it lacks the block. */
-    claim(number: number, signal: AbortSignal): Promise<BlockClaim | undefined> {
+    claim(number: number, work: Work): Promise<BlockClaim | undefined> {
       const parse = (result: unknown) => parseBlockClaim(result, number)
       const params = [toHex(number), false]
-      return endpoint.request({ method: 'eth_getBlockByNumber', params, parse, timeoutMs: SMALL_MS }, signal)
+      return endpoint.request({ method: 'eth_getBlockByNumber', params, parse, timeoutMs: SMALL_MS }, work)
     },
     /** All logs of a block with these transactions; undefined if the endpoint does not return all their receipts. */
-    blockLogs: (block: NumberedClaim, signal: AbortSignal) => readBlockLogs(endpoint, block, signal),
+    blockLogs: (block: NumberedClaim, work: Work) => readBlockLogs(endpoint, block, work),
   }
 }
 
 async function readLogs(
   endpoint: Pick<Endpoint, 'request'>,
   { filter, range }: { readonly filter: LogFilter; readonly range: LogRange },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly HistoryLog[]> {
   const requested = {
     ...('blockHash' in range ? { fromBlock: range.number, toBlock: range.number } : range),
@@ -75,7 +76,7 @@ async function readLogs(
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },
       },
-      signal,
+      work,
     )
     await yieldIfLarge(answer)
     const logs = orderLogs(answer)

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { Database } from '../../db/database.ts'
 import { untilAborted } from '../../lib/async/abort.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
+import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { AdaptiveLogSource } from '../logs/reader.ts'
 import type { Range } from '../range.ts'
 import {
@@ -68,10 +69,10 @@ const RECEIPT_ROUNDS = 2
  */
 export async function storeProvenRange<Row, Target extends StreamTarget>(
   request: CoverRequest<Row, Target>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<unknown> {
   const failController = new AbortController()
-  const within = AbortSignal.any([signal, failController.signal])
+  const within = limitWork(work, failController.signal)
   const { fromBlock } = request.range
   let toBlock = request.range.toBlock
   let decoded: Promise<DecodedPart<Row>> = Promise.resolve({ rows: [], witnesses: 0, next: request.later })
@@ -104,12 +105,12 @@ export async function prefetchPart<Row, Target extends StreamTarget>(
     CoverRequest<Row, Target>,
     'stream' | 'target' | 'subjects' | 'range' | 'sources' | 'requester' | 'onHealed'
   >,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PrefetchedPart> {
   const { stream, target, subjects, range, sources, requester, onHealed } = request
   const filters = stream.filters(target, subjects)
   const proof = createProof({ ...toLengthOptions(request), filters, range, requester }, { sources, onHealed })
-  return { proof, proven: await proof.logs(signal), sources }
+  return { proof, proven: await proof.logs(work), sources }
 }
 
 /** The decoded logs of a range. */
@@ -128,20 +129,20 @@ async function decodeAfter<Row, Target extends StreamTarget>(
   previousPart: Promise<DecodedPart<Row>>,
   request: CoverRequest<Row, Target>,
   range: Range,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<DecodedPart<Row>> {
   const { stream, target, subjects, sources } = request
-  const prefetched = request.takePrefetched && (await untilAborted(request.takePrefetched(range), signal))
+  const prefetched = request.takePrefetched && (await untilAborted(request.takePrefetched(range), work.signal))
   // An endpoint with another final block may have given logs of another fork.
   const isUsable = prefetched?.sources.every((source) => sources.includes(source)) === true
-  const part = isUsable ? prefetched : await prefetchPart({ ...request, range }, signal)
+  const part = isUsable ? prefetched : await prefetchPart({ ...request, range }, work)
   const { proof } = part
   let { proven } = part
   const later = (await previousPart).next
   let failedCheck: IncompleteError | undefined
   for (;;) {
     try {
-      const { rows } = await decodeWithReceipts({ stream, target, subjects, logs: proven.logs, proof }, signal)
+      const { rows } = await decodeWithReceipts({ stream, target, subjects, logs: proven.logs, proof }, work)
       const next = subjects === null ? stream.checkContinuity?.(target, proven.logs, later) : undefined
       return { rows, witnesses: Math.min(proven.witnesses, proof.receiptWitnesses), next }
     } catch (error) {
@@ -150,7 +151,7 @@ async function decodeAfter<Row, Target extends StreamTarget>(
       if (!proof.requestMoreReads())
         throw READ_CHECKS.includes(error.check) ? error : classifyFailedCheck(error, { before: failedCheck, witnesses })
       failedCheck = error
-      proven = await proof.logs(signal)
+      proven = await proof.logs(work)
     }
   }
 }
@@ -178,7 +179,7 @@ export async function decodeWithReceipts<Row, Target extends StreamTarget>(
     readonly logs: readonly HistoryLog[]
     readonly proof: Pick<Proof, 'receipts'>
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<DecodedRows<Row>> {
   const { stream, target, subjects, logs, proof } = request
   let receipts: ReadonlyMap<Hex, readonly HistoryLog[]> = new Map()
@@ -194,7 +195,7 @@ export async function decodeWithReceipts<Row, Target extends StreamTarget>(
         `Cannot decode stream ${stream.name}: it leaves transactions unsettled although it has their receipts`,
       )
     }
-    receipts = new Map([...receipts, ...(await proof.receipts(first, signal))])
+    receipts = new Map([...receipts, ...(await proof.receipts(first, work))])
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { BlockLogs } from '../logs/block_logs.ts'
 import type { AdaptiveLogSource } from '../logs/reader.ts'
@@ -31,12 +32,12 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
   function readReceipts(
     askedWitnesses: readonly Witness[],
     hash: Hex,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly EvidenceAnswer<Logs>[]> {
     return Promise.all(
       askedWitnesses.map((witness) => {
         const key = `${witness.source.index}:${hash}`
-        const answer = receipts.get(key) ?? askWitness(witness, (source) => source.receipt(hash, signal), signal)
+        const answer = receipts.get(key) ?? askWitness(witness, (source) => source.receipt(hash, work), work.signal)
         receipts.set(key, answer)
         const forget = () => receipts.delete(key)
         answer.then(({ value }) => value ?? forget(), forget)
@@ -45,8 +46,8 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
     )
   }
 
-  function readProvenLogs(number: number, signal: AbortSignal): Promise<Logs | undefined> {
-    const proven = blocks.get(number) ?? proveBlock(witnesses(), number, signal)
+  function readProvenLogs(number: number, work: Work): Promise<Logs | undefined> {
+    const proven = blocks.get(number) ?? proveBlock(witnesses(), number, work)
     blocks.set(number, proven)
     const forget = () => blocks.delete(number)
     proven.then((logs) => logs ?? forget(), forget)
@@ -57,11 +58,11 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
    * Reads all logs of a log's transaction, confirmed by two endpoints, or by proof, which counts as two. Undefined if
    * the endpoints differ. Throws `UpstreamError` if a second endpoint is silent.
    */
-  async function readTransactionLogs(log: HistoryLog, signal: AbortSignal) {
+  async function readTransactionLogs(log: HistoryLog, work: Work) {
     const all = witnesses()
     const answers: EvidenceAnswer<Logs>[] = []
     for (const askedWitnesses of [all.slice(0, 2), all.slice(2)]) {
-      answers.push(...(await readReceipts(askedWitnesses, log.transactionHash, signal)))
+      answers.push(...(await readReceipts(askedWitnesses, log.transactionHash, work)))
       const receiptsWithLog = answers.flatMap(({ value }) =>
         value !== undefined && isInReceipt(log, value) ? [value] : [],
       )
@@ -72,7 +73,7 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
       const [onlyReceipt] = receiptsWithLog
       if (all.length === 1 && onlyReceipt !== undefined) return { logs: onlyReceipt, witnesses: 1 }
     }
-    const logs = (await readProvenLogs(log.blockNumber, signal))?.filter(
+    const logs = (await readProvenLogs(log.blockNumber, work))?.filter(
       ({ transactionHash }) => transactionHash === log.transactionHash,
     )
     if (logs !== undefined && isInReceipt(log, logs))
@@ -86,29 +87,29 @@ export function createEvidence(witnesses: () => readonly Witness[]) {
      * True if a receipt of an endpoint that did not give the log contains it; with a single endpoint, its own receipt.
      * An endpoint that is silent or has no such receipt does not count.
      */
-    async isVouched(log: HistoryLog, givers: ReadonlySet<number>, signal: AbortSignal): Promise<boolean> {
+    async isVouched(log: HistoryLog, givers: ReadonlySet<number>, work: Work): Promise<boolean> {
       const all = witnesses()
       const askedWitnesses = all.length === 1 ? all : all.filter(({ source }) => !givers.has(source.index))
-      const answers = await readReceipts(askedWitnesses, log.transactionHash, signal)
+      const answers = await readReceipts(askedWitnesses, log.transactionHash, work)
       return answers.some(({ value }) => value !== undefined && isInReceipt(log, value))
     },
     /**
      * True if the proven receipts of the block contain the log: they have the receipts root of the block's header, or
      * two endpoints give the same receipts, and two endpoints have that header. Undefined without a proof.
      */
-    async isProven(log: HistoryLog, signal: AbortSignal): Promise<boolean | undefined> {
-      const logs = await readProvenLogs(log.blockNumber, signal)
+    async isProven(log: HistoryLog, work: Work): Promise<boolean | undefined> {
+      const logs = await readProvenLogs(log.blockNumber, work)
       return logs === undefined ? undefined : isInReceipt(log, logs)
     },
     /**
      * All logs of the transactions of some logs, by transaction, and the lowest number of witnesses. Throws
      * `IncompleteError` if endpoints differ about a transaction, `UpstreamError` if a second endpoint is silent.
      */
-    async receipts(transactions: ReadonlyMap<Hex, HistoryLog>, signal: AbortSignal) {
+    async receipts(transactions: ReadonlyMap<Hex, HistoryLog>, work: Work) {
       let witnesses = Number.POSITIVE_INFINITY
       const entries = await Promise.all(
         [...transactions].map(async ([hash, log]) => {
-          const transactionLogs = await readTransactionLogs(log, signal)
+          const transactionLogs = await readTransactionLogs(log, work)
           if (transactionLogs === undefined) throw new IncompleteError('receipt', toBlockRange(log))
           witnesses = Math.min(witnesses, transactionLogs.witnesses)
           return [hash, transactionLogs.logs] as const
@@ -140,13 +141,9 @@ async function askWitness<T>(
 }
 
 /** All logs of a block that two endpoints have, if its receipts match the receipts root of its header. */
-async function proveBlock(
-  witnesses: readonly Witness[],
-  number: number,
-  signal: AbortSignal,
-): Promise<Logs | undefined> {
+async function proveBlock(witnesses: readonly Witness[], number: number, work: Work): Promise<Logs | undefined> {
   const answers = await Promise.all(
-    witnesses.map((witness) => askWitness(witness, (source) => source.claim(number, signal), signal)),
+    witnesses.map((witness) => askWitness(witness, (source) => source.claim(number, work), work.signal)),
   )
   const claims = answers.flatMap(({ value }) => value ?? [])
   const claimsMin = Math.min(2, witnesses.length)
@@ -161,8 +158,8 @@ async function proveBlock(
   const seenBlockLogs: BlockLogs[] = []
   for (const { witness, value } of answers) {
     if (value === undefined) continue
-    const ask = (source: LogSource) => source.blockLogs({ ...rootedClaim, number }, signal)
-    const { value: blockLogs } = await askWitness(witness, ask, signal)
+    const ask = (source: LogSource) => source.blockLogs({ ...rootedClaim, number }, work)
+    const { value: blockLogs } = await askWitness(witness, ask, work.signal)
     if (blockLogs === undefined) continue
     // A chain may compute its receipts root differently: then trust two endpoints that agree.
     const isSame = seenBlockLogs.some(({ logs }) => isSameList(logs, blockLogs.logs))

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AdaptiveLogSource, FinalBlock, LogsRequest } from '../logs/reader.ts'
 import { compareReads, type LogComparison, withAgreedTimes } from '../logs/witness.ts'
@@ -52,14 +53,14 @@ export function createProof(
   let readsMax = READS_MAX
   let receiptWitnesses = Number.POSITIVE_INFINITY
 
-  async function readNext(signal: AbortSignal): Promise<Read> {
+  async function readNext(work: Work): Promise<Read> {
     const turn = turnCount++
     const ranked = rankSources(sources, range)
     let failure: unknown = new UpstreamError('No endpoint can be asked for logs of these blocks')
     const first = turn % Math.max(1, ranked.length)
     for (const source of [...ranked.slice(first), ...ranked.slice(0, first)]) {
       try {
-        return { source, logs: await source.read({ ...request, turn }, signal) }
+        return { source, logs: await source.read({ ...request, turn }, work) }
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         failure = error
@@ -68,25 +69,25 @@ export function createProof(
     throw failure
   }
 
-  async function readMissing(signal: AbortSignal): Promise<void> {
+  async function readMissing(work: Work): Promise<void> {
     const missing = Math.max(0, readsMin - reads.length)
-    reads.push(...(await Promise.all(Array.from({ length: missing }, () => readNext(signal)))))
+    reads.push(...(await Promise.all(Array.from({ length: missing }, () => readNext(work)))))
   }
 
   /** Decides logs that a single endpoint gave: by another endpoint's receipt, otherwise by proof. */
-  async function settleDisputed(disputed: LogComparison['disputed'], signal: AbortSignal): Promise<LogRuling> {
+  async function settleDisputed(disputed: LogComparison['disputed'], work: Work): Promise<LogRuling> {
     const singleSourceLogs = disputed.flatMap(({ log, givers }) => {
       const by = new Set(givers.flatMap((index) => reads[index]?.source ?? []))
       return by.size < 2 ? { log, by } : []
     })
     const vouched = await Promise.all(
       singleSourceLogs.map(({ log, by }) =>
-        evidence.isVouched(log, new Set([...by].map(({ source }) => source.index)), signal),
+        evidence.isVouched(log, new Set([...by].map(({ source }) => source.index)), work),
       ),
     )
     const proven = new Set<number>()
     for (const { log, by } of singleSourceLogs.filter((_, index) => !vouched[index])) {
-      const verdict = await evidence.isProven(log, signal)
+      const verdict = await evidence.isProven(log, work)
       if (verdict === undefined) return { kind: 'open', log }
       if (!verdict) return { kind: 'wrong', sources: by }
       proven.add(log.blockNumber)
@@ -105,10 +106,10 @@ export function createProof(
   }
 
   /** Proves each half separately after all reads differed: reads of a shorter range lose fewer logs. */
-  async function proveHalves(signal: AbortSignal): Promise<ProvenLogs> {
+  async function proveHalves(work: Work): Promise<ProvenLogs> {
     if (range.fromBlock === range.toBlock) throw new IncompleteError(SECOND_WITNESS_CHECK, range)
     const middle = Math.floor((range.fromBlock + range.toBlock) / 2)
-    const proveHalf = (half: Range) => createProof({ ...request, range: half }, { sources, onHealed }).logs(signal)
+    const proveHalf = (half: Range) => createProof({ ...request, range: half }, { sources, onHealed }).logs(work)
     const [older, newer] = await Promise.all([
       proveHalf({ ...range, toBlock: middle }),
       proveHalf({ ...range, fromBlock: middle + 1 }),
@@ -122,11 +123,11 @@ export function createProof(
      * trusted if another endpoint's receipt or the proven receipts of its block contain it. Throws `IncompleteError` if
      * too many reads differ or their differences stay undecided, `UpstreamError` if no endpoint can be read.
      */
-    async logs(signal: AbortSignal): Promise<ProvenLogs> {
+    async logs(work: Work): Promise<ProvenLogs> {
       for (;;) {
-        await readMissing(signal)
+        await readMissing(work)
         const { union, disputed } = compareReads(reads.map(({ logs }) => logs))
-        const ruling = await settleDisputed(disputed, signal)
+        const ruling = await settleDisputed(disputed, work)
         if (ruling.kind === 'wrong') {
           for (const source of ruling.sources) source.distrust()
           reads = reads.filter(({ source }) => !ruling.sources.has(source))
@@ -143,9 +144,9 @@ export function createProof(
         if (reads.length >= readsMax) {
           if (!isSettled) throw new IncompleteError(SECOND_WITNESS_CHECK, toBlockRange(ruling.log))
           if (completeReads.length >= READS_MIN) throw new NoWitnessError()
-          return await proveHalves(signal)
+          return await proveHalves(work)
         }
-        reads.push(await readNext(signal))
+        reads.push(await readNext(work))
       }
     },
     /** Requires additional reads in the next call of `logs`; false if the maximum is reached. */
@@ -158,9 +159,9 @@ export function createProof(
     /** All logs of the transactions of these logs, from their receipts. */
     async receipts(
       transactions: ReadonlyMap<Hex, HistoryLog>,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<ReadonlyMap<Hex, readonly HistoryLog[]>> {
-      const { logs, witnesses } = await evidence.receipts(transactions, signal)
+      const { logs, witnesses } = await evidence.receipts(transactions, work)
       receiptWitnesses = Math.min(receiptWitnesses, witnesses)
       return logs
     },
@@ -193,10 +194,10 @@ export function rankSources(
 export async function findSourcesWithBlock(
   sources: readonly AdaptiveLogSource[],
   final: FinalBlock,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly AdaptiveLogSource[]> {
   const servingSources = sources.filter((source) => source.mayServe({ fromBlock: final.number, toBlock: final.number }))
-  const verdicts = await Promise.all(servingSources.map((source) => source.hasFinalBlock(final, signal)))
+  const verdicts = await Promise.all(servingSources.map((source) => source.hasFinalBlock(final, work)))
   const sourcesWithBlock = servingSources.filter((_, index) => verdicts[index] === true)
   // Wait for a silent endpoint if it is the only possible witness.
   const isAlone = sourcesWithBlock.length === 1 && verdicts.includes(undefined)

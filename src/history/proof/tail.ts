@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { LogRange } from '../logs/check_logs.ts'
@@ -69,21 +70,18 @@ export function createTailReader(clock: Clock) {
      * Reads the rows after `tip.finalized`. Returns no rows if the tail would take too many requests. Throws
      * `UnavailableError`, naming the check if logs are missing at every endpoint.
      */
-    async read<Row, Target extends StreamTarget>(
-      request: TailRequest<Row, Target>,
-      signal: AbortSignal,
-    ): Promise<Tail<Row>> {
+    async read<Row, Target extends StreamTarget>(request: TailRequest<Row, Target>, work: Work): Promise<Tail<Row>> {
       const { stream, target, tip } = request
       const subjectKey = toSubjects(request)?.join() ?? ''
       // A tail depends on the number of the final block, not on its hash.
       const key = `${target.chainId}:${stream.name}:${target.contract}:${subjectKey}:${tip.finalized.number}:${tip.block.hash}`
-      const read = async (shared: AbortSignal) => {
+      const read = async (shared: Work) => {
         // The key contains the stream, and all rows of a stream have one type.
         const value = (await readTail(request, shared)) as Tail<never>
         // A tail that is too long to read now is not cached.
         return { value, lifeMs: value.block === undefined ? 0 : KEPT_MS }
       }
-      return await cache.get({ key, read }, signal)
+      return await cache.get({ key, read }, work)
     },
   }
 }
@@ -98,7 +96,7 @@ function toSubjects<Row, Target extends StreamTarget>({
 
 async function readTail<Row, Target extends StreamTarget>(
   request: TailRequest<Row, Target>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Tail<Row>> {
   const { client, tip } = request
   if (tip.block.number === tip.finalized.number) return { block: tip.block, rows: [] }
@@ -120,7 +118,7 @@ async function readTail<Row, Target extends StreamTarget>(
           throw new LogsRefusedError(0, { kind: 'behind' })
         }
       },
-      { signal },
+      { work },
     )
   } catch (error) {
     if (isTooLong && error instanceof UnavailableError) return { block: undefined, rows: [] }
@@ -138,7 +136,7 @@ const TOO_LONG_FOR_US = { kind: 'range', blocks: undefined } as const
 async function readTailFrom<Row, Target extends StreamTarget>(
   endpoint: Endpoint,
   request: TailRequest<Row, Target> & { readonly grandparent: Hex | undefined },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Tail<Row>> {
   const { client, stream, target, tip, witnesses, grandparent } = request
   const source = createLogSource(endpoint, client.chain.id)
@@ -153,28 +151,28 @@ async function readTailFrom<Row, Target extends StreamTarget>(
   const otherSources = witnesses.filter((each) => each.source.index !== endpoint.index && each.serves(requestedRange))
   const requests = Math.max(REQUESTS_LEAST, Math.floor(REQUESTS_MAX / filters.length))
   const ownPieces = splitForReads(requestedRange, { requests, caps: [cap, cap] })
-  const hashedRanges = await readNewestHashes(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, signal)
+  const hashedRanges = await readNewestHashes(endpoint, { client, tip, grandparent, fromBlock: hashedFrom }, work)
 
   /** The second read: from the first other endpoint that succeeds, else from the same one with other edges. */
   async function readSecond(): Promise<{ readonly other?: AdaptiveLogSource; readonly logs: readonly HistoryLog[] }> {
     for (const other of otherSources) {
       const ranges = [...splitForReads(requestedRange, { requests, caps: [cap, other.cap] })[1], ...hashedRanges]
       try {
-        return { other, logs: await readAll(other, { filters, ranges }, signal) }
+        return { other, logs: await readAll(other, { filters, ranges }, work) }
       } catch (error) {
         // The endpoint may lag or fail; if it has other blocks, the dispute is undecided.
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
-        const number = await findDifferingBlock(other, hashedRanges, signal)
+        const number = await findDifferingBlock(other, hashedRanges, work)
         if (number !== undefined)
           throw new IncompleteError(SECOND_WITNESS_CHECK, { fromBlock: number, toBlock: number })
       }
     }
-    return { logs: await readAll(first, { filters, ranges: ownPieces[1] }, signal) }
+    return { logs: await readAll(first, { filters, ranges: ownPieces[1] }, work) }
   }
 
   const [older, newer, secondRead] = await Promise.all([
-    readAll(first, { filters, ranges: ownPieces[0] }, signal),
-    readAll(first, { filters, ranges: hashedRanges }, signal),
+    readAll(first, { filters, ranges: ownPieces[0] }, work),
+    readAll(first, { filters, ranges: hashedRanges }, work),
     readSecond(),
   ])
   const { other } = secondRead
@@ -183,11 +181,11 @@ async function readTailFrom<Row, Target extends StreamTarget>(
     other,
     reads: [[...older, ...newer], other === undefined ? [...secondRead.logs, ...newer] : secondRead.logs],
   }
-  const logs = await settleLogs(endReads, signal)
+  const logs = await settleLogs(endReads, work)
   const proof: Pick<Proof, 'receipts'> = {
-    receipts: async (transactions) => (await createEndEvidence(endReads).receipts(transactions, signal)).logs,
+    receipts: async (transactions) => (await createEndEvidence(endReads).receipts(transactions, work)).logs,
   }
-  const { rows } = await decodeWithReceipts({ stream, target, subjects, logs, proof }, signal)
+  const { rows } = await decodeWithReceipts({ stream, target, subjects, logs, proof }, work)
   return { block: tip.block, rows }
 }
 
@@ -211,12 +209,12 @@ function splitForReads(
 async function findDifferingBlock(
   other: AdaptiveLogSource,
   blocks: readonly LogRange[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<number | undefined> {
   for (const block of blocks) {
     if (!('blockHash' in block)) continue
     try {
-      const header = await other.ask((each) => each.header(BigInt(block.number), signal), signal)
+      const header = await other.ask((each) => each.header(BigInt(block.number), work), work.signal)
       if (header !== undefined && header.hash !== block.blockHash) return block.number
     } catch (error) {
       if (!(error instanceof UpstreamError || error instanceof RpcRefusedError)) throw error
@@ -228,11 +226,11 @@ async function findDifferingBlock(
 async function readAll(
   witness: Witness,
   { filters, ranges }: { readonly filters: readonly LogFilter[]; readonly ranges: readonly LogRange[] },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly HistoryLog[]> {
   const lists = await Promise.all(
     ranges.flatMap((range) =>
-      filters.map((filter) => witness.ask((source) => source.logs(filter, range, signal), signal)),
+      filters.map((filter) => witness.ask((source) => source.logs(filter, range, work), work.signal)),
     ),
   )
   return compareReads(lists).union
@@ -253,15 +251,15 @@ function createEndEvidence({ first, other }: End) {
  * Merges the logs of two reads. A log in only one of them is trusted if the other endpoint's receipt or a proof
  * contains it. Throws `IncompleteError` if neither decides, `UpstreamError` if the first endpoint gave false logs.
  */
-async function settleLogs(endReads: End, signal: AbortSignal): Promise<readonly HistoryLog[]> {
+async function settleLogs(endReads: End, work: Work): Promise<readonly HistoryLog[]> {
   const { first, other, reads } = endReads
   const { union, disputed } = compareReads(reads)
   const evidence = createEndEvidence(endReads)
   const proven = new Set<number>()
   for (const { log, givers } of disputed) {
     const giver = givers[0] === 0 || other === undefined ? first : other
-    if (await evidence.isVouched(log, new Set([giver.source.index]), signal)) continue
-    const verdict = await evidence.isProven(log, signal)
+    if (await evidence.isVouched(log, new Set([giver.source.index]), work)) continue
+    const verdict = await evidence.isProven(log, work)
     if (verdict === undefined) throw new IncompleteError(SECOND_WITNESS_CHECK, toBlockRange(log))
     if (verdict) proven.add(log.blockNumber)
     if (verdict && proven.size < PROOFS_MAX) continue

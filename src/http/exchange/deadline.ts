@@ -1,16 +1,14 @@
-import { withRequesters } from '../../lib/async/requesters.ts'
-import { getTimeoutError } from '../../lib/async/timeout_error.ts'
-import { getUnwitnessed, NO_CHAINS, trackUnwitnessed, type Unwitnessed } from '../../lib/async/unwitnessed.ts'
+import { createWork, type Unwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import type { ReadContext, RouteCall } from '../route/route.ts'
 
-/** Work under a budget: the read of a call, or the preparation of a change. */
-interface Work<Result> extends Pick<RouteCall, 'budgetMs'> {
+/** A task under a budget: the read of a call, or the preparation of a change. */
+interface Task<Result> extends Pick<RouteCall, 'budgetMs'> {
   read(context: ReadContext): Promise<Result>
 }
 
-interface Reader extends Omit<ReadContext, 'signal' | 'untilMs'> {
+interface Reader extends Omit<ReadContext, 'work' | 'untilMs'> {
   readonly callerSignal: AbortSignal
 }
 
@@ -35,10 +33,10 @@ export function createDeadlines(options: { readonly budgetMs: number; readonly c
   return {
     /**
      * Returns the result of `call`. Throws `UnavailableError` when the budget is spent or `cancel` is called, even if
-     * the read ignores its signal; when the budget is spent, the signal's timeout error, if the read has set one.
-     * Throws `AbortedError` when the caller disconnects from work that has taken its signal.
+     * the read ignores its signal; when the budget is spent, the timeout error that the read has set, if it has.
+     * Throws `AbortedError` when the caller disconnects from a read that has taken its work.
      */
-    read<Result>(call: Work<Result>, reader: Reader): Promise<Result> {
+    read<Result>(call: Task<Result>, reader: Reader): Promise<Result> {
       const queue = call.budgetMs === undefined ? defaultQueue : getQueue(call.budgetMs)
       return queue.read(call, reader)
     },
@@ -61,7 +59,7 @@ class Queue {
     this.#clock = clock
   }
 
-  read<Result>(call: Work<Result>, reader: Reader): Promise<Result> {
+  read<Result>(call: Task<Result>, reader: Reader): Promise<Result> {
     if (!this.#armed) this.#arm(this.#budgetMs)
     // One promise instead of one for each step: a read from memory takes hardly longer than a promise.
     return new Promise((resolve, reject) => {
@@ -109,9 +107,11 @@ class Queue {
   }
 }
 
+const NO_CHAINS: Unwitnessed = new Set()
+
 /**
- * One read under way. Its signal, which follows the caller's, is created on first use: changes and reads from memory may
- * need none, and note nothing then.
+ * One read under way. Its work, whose signal follows the caller's, is created on first use: changes and reads from
+ * memory may need none, and note nothing then.
  */
 class Run implements ReadContext, EventListenerObject {
   readonly organizationId: string
@@ -121,6 +121,8 @@ class Run implements ReadContext, EventListenerObject {
   readonly #callerSignal: AbortSignal
   readonly #reject: (reason: Error) => void
   #controller: AbortController | undefined
+  #work: Work | undefined
+  #createTimeoutError: (() => UnavailableError) | undefined
 
   constructor(
     { callerSignal, organizationId, apiKeyId, requestedAtMs }: Reader,
@@ -134,23 +136,28 @@ class Run implements ReadContext, EventListenerObject {
     this.#reject = reject
   }
 
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
+  get work(): Work {
+    if (this.#work === undefined) {
       this.#controller = new AbortController()
-      trackUnwitnessed(withRequesters(new Set([this.organizationId]), this.#controller.signal))
+      this.#work = createWork(this.#controller.signal, {
+        requesters: new Set([this.organizationId]),
+        onTimeout: (createError) => {
+          this.#createTimeoutError = createError
+        },
+      })
       if (this.#callerSignal.aborted) this.handleEvent()
       else this.#callerSignal.addEventListener('abort', this)
     }
-    return this.#controller.signal
+    return this.#work
   }
 
   get unwitnessed(): Unwitnessed {
-    return this.#controller === undefined ? NO_CHAINS : getUnwitnessed(this.#controller.signal)
+    return this.#work?.unwitnessed ?? NO_CHAINS
   }
 
   /** The error for the caller when the budget is spent, if the read has set one. */
   get timeoutError(): UnavailableError | undefined {
-    return this.#controller && getTimeoutError(this.#controller.signal)
+    return this.#createTimeoutError?.()
   }
 
   /** Ends the run whether or not the read heeds its signal. */

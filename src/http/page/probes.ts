@@ -1,10 +1,11 @@
 import { shareReads } from '../../lib/async/share.ts'
 import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'
 
 /** Checks whether one dependency answers: true, false, or a public reason why not. May throw instead of false. */
-export type Probe = (signal: AbortSignal) => Promise<boolean | string>
+export type Probe = (work: Work) => Promise<boolean | string>
 
 /** Progress of the history of one chain. */
 export type HistoryProgress = Readiness['history'][string]
@@ -103,11 +104,11 @@ function toBlindReasons({ chain_id, blind_since }: TriggerProgress): Readiness['
 }
 
 async function runProbe(probe: Probe, clock: Clock): Promise<boolean | string> {
-  const signal = clock.timeout(PROBE_TIMEOUT_MS)
+  const work = createWork(clock.timeout(PROBE_TIMEOUT_MS))
   try {
-    return await withTimeout(probe(signal), { ms: PROBE_TIMEOUT_MS, clock })
+    return await withTimeout(probe(work), { ms: PROBE_TIMEOUT_MS, clock })
   } catch (error) {
-    if (error === TIMED_OUT || signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
+    if (error === TIMED_OUT || work.signal.aborted) return `no answer after ${PROBE_TIMEOUT_MS / 1_000} s`
     // The dependency's client logs the reason.
     return false
   }

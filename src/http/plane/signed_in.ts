@@ -1,3 +1,4 @@
+import { createWork } from '../../lib/async/work.ts'
 import type { Change } from '../route/change.ts'
 import type { FreeRoute, Identity, Route } from '../route/route.ts'
 
@@ -33,7 +34,7 @@ export function signedInRoute(
       return async ({ identity, clock, nowMs, url }) => {
         const organizationId = getSignedInOrganization(identity)
         const context = {
-          signal: clock.timeout(call.budgetMs ?? BUDGET_MS),
+          work: createWork(clock.timeout(call.budgetMs ?? BUDGET_MS)),
           untilMs: Number.POSITIVE_INFINITY,
           organizationId,
           apiKeyId: NO_KEY,

@@ -1,5 +1,5 @@
 import type { GenericSchema } from 'valibot'
-import { getUnwitnessed, type Unwitnessed } from '../../lib/async/unwitnessed.ts'
+import type { Unwitnessed, Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Parameters, validateInput } from '../request/parameters.ts'
 import type { Change, PreparedChange, Presenter } from './change.ts'
@@ -14,9 +14,9 @@ import {
 
 /** Context of a read besides its typed input. */
 export interface ReadContext {
-  /** Fires when the caller disconnects, the service stops, or the request's budget is spent. */
-  readonly signal: AbortSignal
-  /** Chains noted under the signal so far. @default those of `signal` */
+  /** Ends when the caller disconnects, the service stops, or the request's budget is spent. */
+  readonly work: Work
+  /** Chains noted so far. @default those of `work` */
   readonly unwitnessed?: Unwitnessed
   /** End of the budget, milliseconds of the monotonic clock. */
   readonly untilMs: number
@@ -67,7 +67,7 @@ export interface Reply {
   readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
   /**
    * Chains of which its figures of the past rest on the word of one endpoint, for `X-Unwitnessed`. What the work noted
-   * under its signal is added to what a route names itself: stored figures that one endpoint alone gave. @default none
+   * is added to what a route names itself: stored figures that one endpoint alone gave. @default none
    */
   readonly unwitnessed?: readonly number[]
   /** Headers of the route, by name in lower case. */
@@ -358,7 +358,7 @@ class WorkCall<Input extends object, Result> implements RouteCall {
     const units = count === undefined ? 1 : count(result, this.#input)
     const credits = computeCredits(charge, this.#input, units) + receiptCredits(this.receipt)
     if (!Number.isSafeInteger(credits) || credits < 0) throw new Error(`Cannot charge ${credits} credits`)
-    const unwitnessed = context.unwitnessed ?? getUnwitnessed(context.signal)
+    const unwitnessed = context.unwitnessed ?? context.work.unwitnessed
     const until = untilMs?.(result, this.#input) ?? 0
     const answer = new WorkAnswer(this, result, { credits, untilMs: until, unwitnessed })
     if (!context.isStateOnly || !this.restsOnLogs) return answer

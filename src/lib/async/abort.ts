@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { AbortedError } from '../error.ts'
-import { continueWork } from './unwitnessed.ts'
+import { type Work, withSignal } from './work.ts'
 
 /** Settles like `promise`, or rejects with `AbortedError` as soon as `signal` fires, even if it never settles. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -25,8 +25,6 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-export type Deadline = ReturnType<typeof startDeadline>
-
 /** Starts a deadline in `ms` that also ends when `parent` fires. */
 export function startDeadline(ms: number, { parent, clock }: { readonly parent: AbortSignal; readonly clock: Clock }) {
   const controller = new AbortController()
@@ -48,18 +46,25 @@ export function startDeadline(ms: number, { parent, clock }: { readonly parent: 
   }
 }
 
-/** Runs `work` with a deadline in `ms`. Throws what `work` throws; `AbortedError` if the caller has left. */
+/** Work with a deadline. */
+export interface Deadline {
+  /** Ends at the deadline, or with the whole work. */
+  readonly work: Work
+  /** Milliseconds left; 0 when over. */
+  readonly remainingMs: () => number
+}
+
+/** Runs `task` with a deadline in `ms`. Throws what `task` throws; `AbortedError` if the caller has left. */
 export async function withinDeadline<T>(
-  work: (deadline: Deadline) => Promise<T>,
-  { ms, signal, clock }: { readonly ms: number; readonly signal: AbortSignal; readonly clock: Clock },
+  task: (deadline: Deadline) => Promise<T>,
+  { ms, work, clock }: { readonly ms: number; readonly work: Work; readonly clock: Clock },
 ): Promise<T> {
-  const deadline = startDeadline(ms, { parent: signal, clock })
-  continueWork(signal, deadline.signal)
+  const { signal, remainingMs, stop } = startDeadline(ms, { parent: work.signal, clock })
   try {
-    return await work(deadline)
+    return await task({ work: withSignal(work, signal), remainingMs })
   } catch (error) {
-    throw signal.aborted ? new AbortedError('The caller left') : error
+    throw work.signal.aborted ? new AbortedError('The caller left') : error
   } finally {
-    deadline.stop()
+    stop()
   }
 }

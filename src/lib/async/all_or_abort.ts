@@ -1,15 +1,12 @@
-import { continueWork } from './unwitnessed.ts'
+import { limitWork, type Work } from './work.ts'
 
 /** Runs all tasks concurrently; the first failure aborts the others. */
-export async function allOrAbort<T>(
-  tasks: readonly ((signal: AbortSignal) => Promise<T>)[],
-  signal: AbortSignal,
-): Promise<T[]> {
+export async function allOrAbort<T>(tasks: readonly ((work: Work) => Promise<T>)[], work: Work): Promise<T[]> {
   const [only] = tasks
   if (only === undefined) return []
-  if (tasks.length === 1) return [await only(signal)]
+  if (tasks.length === 1) return [await only(work)]
   const controller = new AbortController()
-  const shared = continueWork(signal, AbortSignal.any([signal, controller.signal]))
+  const shared = limitWork(work, controller.signal)
   try {
     return await Promise.all(tasks.map((task) => task(shared)))
   } catch (error) {

@@ -2,8 +2,7 @@ import type { Clock } from '../clock.ts'
 import { AbortedError } from '../error.ts'
 import { createLru } from '../lru.ts'
 import { untilAborted } from './abort.ts'
-import { getRequesters, withRequesters } from './requesters.ts'
-import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed, type Unwitnessed } from './unwitnessed.ts'
+import { createWork, noteUnwitnessed, type Unwitnessed, type Work } from './work.ts'
 
 /** A value and how long it may be reused, milliseconds from now; 0 or less disables reuse. */
 export interface Cacheable<T> {
@@ -14,8 +13,8 @@ export interface Cacheable<T> {
 /** How a value is read, and which callers share the read. */
 interface CacheRead<T> {
   readonly key: string
-  /** Runs once for all concurrent callers, with all their requesters. `signal` fires when the last caller has left. */
-  readonly read: (signal: AbortSignal) => Promise<Cacheable<T>>
+  /** Runs once for all concurrent callers, with all their requesters. `work` ends when the last caller has left. */
+  readonly read: (work: Work) => Promise<Cacheable<T>>
   /** A read that started longer ago is not joined; a new one starts. @default {Infinity} */
   readonly joinMs?: number
   /**
@@ -40,7 +39,8 @@ interface InFlightRead<T> {
   /** Infinity before the start. */
   startedMs: number
   readonly controller: AbortController
-  /** Requesters of every caller that ever waited. */
+  /** Its requesters are those of every caller that ever waited. */
+  readonly work: Work
   readonly requesters: Set<string>
   waiting: number
   isOver: boolean
@@ -78,7 +78,16 @@ export function createCache<T>(options: {
     const controller = new AbortController()
     const requesters = new Set<string>()
     const startedMs = nextTurn ? Number.POSITIVE_INFINITY : clock.monotonicMs()
-    const flight: InFlightRead<T> = { promise: run(), startedMs, controller, requesters, waiting: 0, isOver: false }
+    const work = createWork(controller.signal, { requesters })
+    const flight: InFlightRead<T> = {
+      promise: run(),
+      startedMs,
+      controller,
+      work,
+      requesters,
+      waiting: 0,
+      isOver: false,
+    }
     flights.set(key, flight)
     // If every caller has left before it fails, this keeps the rejection from being unhandled.
     flight.promise.catch(() => {})
@@ -89,9 +98,9 @@ export function createCache<T>(options: {
         // `read` runs a microtask later, when `flight` is in the map.
         await (nextTurn ? new Promise<void>((resolve) => setImmediate(resolve)) : Promise.resolve())
         if (nextTurn) flight.startedMs = clock.monotonicMs()
-        const outcome = await read(trackUnwitnessed(withRequesters(requesters, controller.signal)))
+        const outcome = await read(work)
         // A newer read of the same key wins.
-        if (flights.get(key) === flight) store(key, outcome, getUnwitnessed(controller.signal))
+        if (flights.get(key) === flight) store(key, outcome, work.unwitnessed)
         return outcome.value
       } finally {
         flight.isOver = true
@@ -100,12 +109,12 @@ export function createCache<T>(options: {
     }
   }
 
-  async function join(key: string, flight: InFlightRead<T>, signal: AbortSignal): Promise<T> {
-    for (const requester of getRequesters(signal)) flight.requesters.add(requester)
+  async function join(key: string, flight: InFlightRead<T>, work: Work): Promise<T> {
+    for (const requester of work.requesters) flight.requesters.add(requester)
     flight.waiting++
     try {
-      const value = await untilAborted(flight.promise, signal)
-      noteUnwitnessed(signal, getUnwitnessed(flight.controller.signal))
+      const value = await untilAborted(flight.promise, work.signal)
+      noteUnwitnessed(work, flight.work.unwitnessed)
       return value
     } finally {
       flight.waiting--
@@ -119,19 +128,19 @@ export function createCache<T>(options: {
   return {
     /**
      * Returns the value of `key`: cached, from a running read, or from a new read. An error rejects all waiting callers
-     * and is not cached. Throws `AbortedError` as soon as `signal` fires; the read continues for the other callers.
+     * and is not cached. Throws `AbortedError` as soon as `work` ends; the read continues for the other callers.
      */
-    async get(request: CacheRead<T>, signal: AbortSignal): Promise<T> {
-      if (signal.aborted) throw new AbortedError('The caller left')
+    async get(request: CacheRead<T>, work: Work): Promise<T> {
+      if (work.signal.aborted) throw new AbortedError('The caller left')
       const { key, joinMs = Number.POSITIVE_INFINITY } = request
       const entry = find(key)
       if (entry !== undefined) {
-        if (entry.unwitnessed !== undefined) noteUnwitnessed(signal, entry.unwitnessed)
+        if (entry.unwitnessed !== undefined) noteUnwitnessed(work, entry.unwitnessed)
         return entry.value
       }
       const flight = flights.get(key)
       const joined = flight !== undefined && clock.monotonicMs() - flight.startedMs < joinMs ? flight : launch(request)
-      return await join(key, joined, signal)
+      return await join(key, joined, work)
     },
     /** Number of cached entries, expired ones included. */
     get size(): number {

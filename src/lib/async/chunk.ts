@@ -1,23 +1,24 @@
 import { forEachLimit } from './for_each_limit.ts'
+import type { Work } from './work.ts'
 
 /**
- * Maps items by `work` in pieces of at most `size`, with at most `runningMax` pieces at the same time. `work` returns
+ * Maps items by `task` in pieces of at most `size`, with at most `runningMax` pieces at the same time. `task` returns
  * one result for each item, in their order. The first failure aborts the other pieces.
  */
 export async function mapChunks<Item, Result>(
   items: readonly Item[],
   { size, runningMax }: { readonly size: number; readonly runningMax: number },
-  work: (piece: readonly Item[], signal: AbortSignal) => Promise<readonly Result[]>,
-  signal: AbortSignal,
+  task: (piece: readonly Item[], work: Work) => Promise<readonly Result[]>,
+  work: Work,
 ): Promise<Result[]> {
   const results: (readonly Result[])[] = []
   await forEachLimit(
     [...chunk(items, size).entries()],
     runningMax,
     async ([index, piece], shared) => {
-      results[index] = await work(piece, shared)
+      results[index] = await task(piece, shared)
     },
-    signal,
+    work,
   )
   return results.flat()
 }

@@ -1,24 +1,25 @@
 import { allOrAbort } from './all_or_abort.ts'
+import type { Work } from './work.ts'
 
 /**
- * Runs `work` for each item, in their order, for at most `concurrencyMax` at the same time. The first failure aborts
+ * Runs `task` for each item, in their order, for at most `concurrencyMax` at the same time. The first failure aborts
  * the others, and is thrown when they have ended.
  */
 export async function forEachLimit<Item>(
   items: readonly Item[],
   concurrencyMax: number,
-  work: (item: Item, signal: AbortSignal) => Promise<unknown>,
-  signal: AbortSignal,
+  task: (item: Item, work: Work) => Promise<unknown>,
+  work: Work,
 ): Promise<void> {
   const queue = items.values()
-  const runLane = async (shared: AbortSignal) => {
+  const runLane = async (shared: Work) => {
     for (const item of queue) {
-      shared.throwIfAborted()
-      await work(item, shared)
+      shared.signal.throwIfAborted()
+      await task(item, shared)
     }
   }
   const lanes: Promise<void>[] = []
-  const begin = (shared: AbortSignal) => {
+  const begin = (shared: Work) => {
     const running = runLane(shared)
     lanes.push(running)
     return running
@@ -26,7 +27,7 @@ export async function forEachLimit<Item>(
   try {
     await allOrAbort(
       Array.from({ length: Math.min(concurrencyMax, items.length) }, () => begin),
-      signal,
+      work,
     )
   } finally {
     // `allOrAbort` does not wait for the tasks that it aborts.

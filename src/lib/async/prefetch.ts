@@ -1,16 +1,17 @@
+import type { Work } from './work.ts'
 /** Creates a prefetcher: it starts reads that may be needed soon, at most `readsMax`, and returns each result once. */
 export function createPrefetcher<T>({ readsMax }: { readonly readsMax: number }) {
   const pending = new Map<string, Promise<T | undefined>>()
   return {
-    /** Starts a read, unless it or `readsMax` others are pending. It is dropped when `signal` fires. */
-    start(key: string, read: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): void {
-      if (signal.aborted || pending.has(key) || pending.size >= readsMax) return
-      const reading = read(signal).catch(() => undefined)
+    /** Starts a read, unless it or `readsMax` others are pending. It is dropped when `work` ends. */
+    start(key: string, read: (work: Work) => Promise<T>, work: Work): void {
+      if (work.signal.aborted || pending.has(key) || pending.size >= readsMax) return
+      const reading = read(work).catch(() => undefined)
       pending.set(key, reading)
       const drop = () => {
         if (pending.get(key) === reading) pending.delete(key)
       }
-      signal.addEventListener('abort', drop, { once: true })
+      work.signal.addEventListener('abort', drop, { once: true })
     },
     /** True if the read was started and not taken yet. */
     has: (key: string): boolean => pending.has(key),

@@ -3,6 +3,7 @@ import { readStateDepth } from '../../chain/past/state_depth.ts'
 import type { EndpointReport } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'
+import { createWork } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { ChainReport } from '../report_routes.ts'
@@ -73,7 +74,7 @@ function createStateDepths(clock: Clock) {
     const endpoint = background[index]
     if (endpoint?.usable !== true) return { depth: null, untilMs: clock.monotonicMs() + RETRY_MS }
     try {
-      const depth = await readStateDepth(endpoint, head, clock.timeout(READ_TIMEOUT_MS))
+      const depth = await readStateDepth(endpoint, head, createWork(clock.timeout(READ_TIMEOUT_MS)))
       return { depth: depth === 'all' ? depth : Number(depth), untilMs: clock.monotonicMs() + DEPTH_TTL_MS }
     } catch {
       return { depth: null, untilMs: clock.monotonicMs() + RETRY_MS }

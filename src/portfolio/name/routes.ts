@@ -9,6 +9,7 @@ import type { ChainClient } from '../../chain/rpc/client.ts'
 import { documented } from '../../http/request/input.ts'
 import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
@@ -52,12 +53,12 @@ export function nameRoute(options: {
     output: nameOutput,
     errors: [404, 503],
     charge: CHARGE,
-    async read({ name }, { signal }) {
+    async read({ name }, { work }) {
       const readName = reader()
       if (readName === undefined) {
         throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'ENS names need Ethereum, which is not configured here')
       }
-      const result = await readName(name, signal)
+      const result = await readName(name, work)
       if ('unresolved' in result) {
         throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${result.unresolved}`)
       }
@@ -88,7 +89,7 @@ const NO_ADDRESS = 'it is registered, but has no Ethereum address'
 type NameResult = { readonly block: Block } & ({ readonly wallet: Address } | { readonly unresolved: string })
 
 /** Resolves a normalized name at the newest block, in one request. Throws like `ChainClient.read`. */
-type NameReader = (name: string, signal: AbortSignal) => Promise<WithExpiry<NameResult>>
+type NameReader = (name: string, work: Work) => Promise<WithExpiry<NameResult>>
 
 /** Creates a reader over the chain of ENS' contracts. */
 export function createNameReader(options: { readonly client: ChainClient; readonly clock: Clock }): NameReader {
@@ -96,7 +97,7 @@ export function createNameReader(options: { readonly client: ChainClient; readon
   const { chain } = client
   const cache = createBlockCache<NameResult>({ clock, entriesMax: CACHE_ENTRIES_MAX })
 
-  return (name, signal) => {
+  return (name, work) => {
     const data = encodeFunctionData({
       abi: ABI,
       functionName: 'read',
@@ -117,9 +118,9 @@ export function createNameReader(options: { readonly client: ChainClient; readon
         return wallet === zeroAddress ? { block, unresolved: NO_ADDRESS } : { block, wallet }
       },
     }
-    const read = (shared: AbortSignal) =>
-      client.read((endpoint, within) => readByLens(endpoint, lensQuery, within), { signal: shared })
-    return cache.reuse({ chain, key: name, read }, signal)
+    const read = (shared: Work) =>
+      client.read((endpoint, within) => readByLens(endpoint, lensQuery, within), { work: shared })
+    return cache.reuse({ chain, key: name, read }, work)
   }
 }
 

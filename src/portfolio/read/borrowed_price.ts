@@ -13,6 +13,7 @@ import {
 } from '../../finance/price/past/round_faults.ts'
 import { createLatestRoundCall, createLatestRoundCalls, decodeLatestRound } from '../../finance/price/past/rounds.ts'
 import { computeDirectPrice, noPriceBecause, type UsdPriceOutcome } from '../../finance/price/price.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 
@@ -42,7 +43,7 @@ export function createBorrowedPriceReader(options: {
   const newestRounds = createBlockCache<Awaited<ReturnType<typeof readRound>>>({ clock, entriesMax: ENTRIES_MAX })
 
   /** Reads the latest round of the feed and what decides whether it is believed; at the newest block if no other. */
-  function readRound(lender: FinanceClient, { token }: BorrowedFeed, at: PinnedBlock | undefined, signal: AbortSignal) {
+  function readRound(lender: FinanceClient, { token }: BorrowedFeed, at: PinnedBlock | undefined, work: Work) {
     const { chain } = lender
     const { usdFeeds, sequencerFeed } = chain.prices
     const feed = usdFeeds[token]?.feed ?? token
@@ -62,31 +63,31 @@ export function createBorrowedPriceReader(options: {
         const [sequencer] = answers.map(decodeSequencer)
         return { block, round: decodeLatestRound(results[0], results[1]), range: ranges.get(feed), sequencer }
       },
-      { signal, budgetMs: BUDGET_MS, isBundled: true, ...(at && { past: at }) },
+      { work, budgetMs: BUDGET_MS, isBundled: true, ...(at && { past: at }) },
     )
   }
 
   /** Finds the lender's last block at a moment of the borrower, whose clock may run ahead. */
-  function findBlock(lender: FinanceClient, timeSec: bigint, signal: AbortSignal): Promise<PinnedBlock> {
+  function findBlock(lender: FinanceClient, timeSec: bigint, work: Work): Promise<PinnedBlock> {
     const nowSec = BigInt(Math.floor(clock.now() / 1_000))
-    return blocks.findByTime(lender, timeSec < nowSec ? timeSec : nowSec, signal)
+    return blocks.findByTime(lender, timeSec < nowSec ? timeSec : nowSec, work)
   }
 
   async function readNewest(
     lender: FinanceClient,
     feed: BorrowedFeed,
     timeSec: bigint,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<UsdPriceOutcome> {
     const { chain } = lender
     const key = `${feed.token}:${chain.prices.usdFeeds[feed.token]?.feed}`
-    const read = (shared: AbortSignal) => readRound(lender, feed, undefined, shared)
-    const newest = await newestRounds.reuse({ chain, key, read }, signal)
+    const read = (shared: Work) => readRound(lender, feed, undefined, shared)
+    const newest = await newestRounds.reuse({ chain, key, read }, work)
     const changedSecs = [newest.round?.updatedAtSec ?? 0n, newest.sequencer?.sinceSec ?? 0n]
     const isLater = newest.block.timestampSec > timeSec && changedSecs.some((sec) => sec > timeSec)
     // A round and a status that are not later were the latest ones at the moment too.
     const { round, range, sequencer } = isLater
-      ? await readRound(lender, feed, await findBlock(lender, timeSec, signal), signal)
+      ? await readRound(lender, feed, await findBlock(lender, timeSec, work), work)
       : newest
     const roundFault = round && findRoundFault(round, { range, sequencer, blockTimestampSec: timeSec })
     return computeDirectPrice(feed.token, {
@@ -100,12 +101,12 @@ export function createBorrowedPriceReader(options: {
     lender: FinanceClient,
     { token }: BorrowedFeed,
     timeSec: bigint,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<BorrowedPrice> {
-    const block = await findBlock(lender, timeSec, signal)
+    const block = await findBlock(lender, timeSec, work)
     const isFinal = clock.now() / 1_000 - Number(block.timestampSec) > SETTLED_SEC
     const requests = [{ token, block, isFinal }]
-    const [found] = await prices.pricesAt(lender, { source: { kind: 'chain' }, requests }, signal)
+    const [found] = await prices.pricesAt(lender, { source: { kind: 'chain' }, requests }, work)
     if (found?.kind === 'price') return { outcome: found, witnesses: found.witnesses }
     if (found === undefined || found.witnesses === 0)
       throw new UnavailableError(
@@ -132,19 +133,19 @@ export function createBorrowedPriceReader(options: {
     async read(
       { borrowedFeed }: FinanceChain,
       { timeSec, isDated }: { readonly timeSec: bigint; readonly isDated: boolean },
-      signal: AbortSignal,
+      work: Work,
     ): Promise<BorrowedPrice | undefined> {
       const lender = borrowedFeed && clients.get(borrowedFeed.chainId)
       if (borrowedFeed === undefined || lender?.chain.prices.usdFeeds[borrowedFeed.token] === undefined)
         return undefined
       try {
-        if (isDated) return await readPast(lender, borrowedFeed, timeSec, signal)
-        return { outcome: await readNewest(lender, borrowedFeed, timeSec, signal), witnesses: 1 }
+        if (isDated) return await readPast(lender, borrowedFeed, timeSec, work)
+        return { outcome: await readNewest(lender, borrowedFeed, timeSec, work), witnesses: 1 }
       } catch (error) {
         const { name } = lender.chain
         if (error instanceof NoBlockError)
           return { outcome: noPriceBecause(`${name}, whose feed prices it, began later`), witnesses: QUORUM }
-        if (isDated || signal.aborted || !(error instanceof UnavailableError)) throw error
+        if (isDated || work.signal.aborted || !(error instanceof UnavailableError)) throw error
         return { outcome: noPriceBecause(`${name}, whose feed prices it, cannot be read now`), witnesses: 0 }
       }
     },

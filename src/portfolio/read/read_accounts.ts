@@ -14,6 +14,7 @@ import { type SolanaToken, solanaSpamReason, toFallbackSymbol } from '../../fina
 import { createSolanaTokens, type SolanaTokens } from '../../finance/token/solana_tokens.ts'
 import { chunk } from '../../lib/async/chunk.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
@@ -44,7 +45,7 @@ export interface AccountAssetReader {
    * advances. Takes one sequential request if the wallet was read before and has the same accounts. Throws
    * `UpstreamError` if Solana cannot be read or the wallet keeps changing.
    */
-  read(wallet: string, signal: AbortSignal): Promise<WithExpiry<AssetsRead>>
+  read(wallet: string, work: Work): Promise<WithExpiry<AssetsRead>>
 }
 
 /** Creates a reader over the holdings of families. */
@@ -158,8 +159,8 @@ export function createAccountAssetReader(options: {
   }
 
   return {
-    read(wallet, signal) {
-      return cache(wallet, (session) => readWithRetries(session, wallet), signal)
+    read(wallet, work) {
+      return cache(wallet, (session) => readWithRetries(session, wallet), work)
     },
   }
 }

@@ -14,7 +14,7 @@ import { type Balance, type Balances, readBalances } from '../../finance/token/b
 import { toTokenSet } from '../../finance/token/list/list.ts'
 import { isNativeToken } from '../../finance/token/list/native.ts'
 import { createSpamFilter, type SpamFilter } from '../../finance/token/spam_filter.ts'
-import { tellUnwitnessed } from '../../lib/async/unwitnessed.ts'
+import { tellUnwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -52,14 +52,14 @@ export interface AssetReader {
    * Throws `PendingError` while a family's history is incomplete, `UnavailableError`
    * if the chain cannot be read.
    */
-  read(query: ChainQuery, signal: AbortSignal): Promise<WithExpiry<ChainAssets>>
+  read(query: ChainQuery, work: Work): Promise<WithExpiry<ChainAssets>>
   /**
    * Reads the assets at a past block by quorum, with background priority: endpoints agree if `toText` returns the same
    * text. Throws like `read` and `readByQuorum`.
    */
   readAgreed(
     query: ChainQuery & { readonly block: PinnedBlock },
-    options: { readonly toText: (assets: ChainAssets) => string; readonly signal: AbortSignal },
+    options: { readonly toText: (assets: ChainAssets) => string; readonly work: Work },
   ): Promise<QuorumResult<ChainAssets>>
 }
 
@@ -82,24 +82,24 @@ export function createAssetReader(options: {
   })
 
   /** Creates the read of one endpoint, once families have resolved what to read. */
-  async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, signal: AbortSignal) {
+  async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, work: Work) {
     const { client, wallet, block } = query
     const chainFamilies = families.filter(({ chainIds }) => chainIds.has(client.chain.id))
     const opened = await Promise.all(
-      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, signal)),
+      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, work)),
     )
     const holdingsReads = opened.filter((read) => read !== undefined)
-    return (endpoint: Endpoint, within: AbortSignal) =>
+    return (endpoint: Endpoint, within: Work) =>
       readAtOneBlock(endpoint, { query, holdingsReads, classifyToken, clock, cachedTokens }, within)
   }
 
-  async function readUncached(query: ChainQuery, signal: AbortSignal): Promise<ChainAssets> {
+  async function readUncached(query: ChainQuery, work: Work): Promise<ChainAssets> {
     const { client, wallet, block } = query
     const key = `${client.chain.id}:${wallet}`
     const cachedTokens = block === undefined ? unlistedByWallet.get(key) : undefined
-    const attempt = await createAttempt(query, cachedTokens ?? NO_TOKENS, signal)
+    const attempt = await createAttempt(query, cachedTokens ?? NO_TOKENS, work)
     const { answers, unlisted } = await client.read(attempt, {
-      signal,
+      work,
       budgetMs: BUDGET_MS,
       isBundled: true,
       ...(block && { past: block }),
@@ -107,7 +107,7 @@ export function createAssetReader(options: {
     if (block === undefined) unlistedByWallet.set(key, unlisted)
     const moment = { timeSec: answers.balances.block.timestampSec, isDated: block !== undefined }
     const borrowed = isBorrowedPriceNeeded(answers, client.chain)
-      ? await borrowedPrices.read(client.chain, moment, signal)
+      ? await borrowedPrices.read(client.chain, moment, work)
       : undefined
     return toChainAssets(answers, query, { hasBorrowedFeed: hasBorrowedFeed(client), borrowed })
   }
@@ -117,26 +117,26 @@ export function createAssetReader(options: {
   }
 
   return {
-    read(query, signal) {
+    read(query, work) {
       const { client, wallet, tokens, block } = query
       const key = `portfolio:${block?.hash ?? ''}:${wallet}:${[...tokens].sort().join()}`
-      return cache.reuse({ chain: client.chain, key, read: (shared) => readUncached(query, shared) }, signal)
+      return cache.reuse({ chain: client.chain, key, read: (shared) => readUncached(query, shared) }, work)
     },
-    async readAgreed(query, { toText, signal }) {
+    async readAgreed(query, { toText, work }) {
       const { client, wallet, block } = query
-      const { value: agreed, unwitnessed } = await tellUnwitnessed(signal, async (own) => {
+      const { value: agreed, unwitnessed } = await tellUnwitnessed(work, async (own) => {
         // Endpoints compare figures, so that prices are read before.
         const [attempt, borrowed] = await Promise.all([
           createAttempt(query, NO_TOKENS, own),
           borrowedPrices.read(client.chain, { timeSec: block.timestampSec, isDated: true }, own),
         ])
-        const read = async (endpoint: Endpoint, within: AbortSignal) =>
+        const read = async (endpoint: Endpoint, within: Work) =>
           toChainAssets((await attempt(endpoint, within)).answers, query, {
             hasBorrowedFeed: hasBorrowedFeed(client),
             borrowed,
           })
         const result = await readByQuorum(client, read, {
-          signal: own,
+          work: own,
           budgetMs: BUDGET_MS,
           isBundled: true,
           past: block,
@@ -174,8 +174,8 @@ function toChainAssets(
     omitted: dust.omitted,
     assets: [...assets, ...dust.assets],
     ...(holdings.some(({ itemize }) => itemize) && {
-      async itemize(signal) {
-        const itemized = holdings.map(async (each) => ({ ...each, rows: (await each.itemize?.(signal)) ?? each.rows }))
+      async itemize(work) {
+        const itemized = holdings.map(async (each) => ({ ...each, rows: (await each.itemize?.(work)) ?? each.rows }))
         const found = toHeldAssets({ ...answers, holdings: await Promise.all(itemized) }, query)
         return [...found.assets, ...dust.assets]
       },
@@ -200,7 +200,7 @@ interface AskedWallet {
 async function readAtOneBlock(
   endpoint: Endpoint,
   { query, holdingsReads, classifyToken, clock, cachedTokens }: AskedWallet,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<{ readonly answers: EndpointAnswers; readonly unlisted: ReadonlySet<Address> }> {
   const { client, wallet, tokens } = query
   const { chain } = client
@@ -209,9 +209,9 @@ async function readAtOneBlock(
       readBalances(
         { endpoint, block },
         { chain, wallet, additional: [...tokens, ...additional], classifyToken, clock },
-        signal,
+        work,
       ),
-      Promise.all(holdingsReads.map((read) => read({ endpoint, block, positionsMax: POSITIONS_MAX }, signal))),
+      Promise.all(holdingsReads.map((read) => read({ endpoint, block, positionsMax: POSITIONS_MAX }, work))),
     ])
     return { balances, holdings }
   }
@@ -221,7 +221,7 @@ async function readAtOneBlock(
   ): Promise<EndpointAnswers['prices']> => {
     const unpriced = findUnpricedTokens(answers)
     const { block } = answers.balances
-    const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: unpriced, clock }, signal)
+    const outcomes = await readPoolPrices({ endpoint, block }, { chain, tokens: unpriced, clock }, work)
     return new Map(
       outcomes.flatMap((outcome, index) => {
         const token = unpriced[index]?.address
@@ -242,7 +242,7 @@ async function readAtOneBlock(
       }
       unlisted = new Set([...unlisted, ...missing])
     } else if (block !== undefined) throw new UpstreamError('The endpoint answered from another block than requested')
-    if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, signal)
+    if (block === undefined && (round > 1 || !isOneBlock)) block = await readLatestBlock(endpoint, chain.id, work)
   }
 }
 

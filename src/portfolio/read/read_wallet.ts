@@ -6,6 +6,7 @@ import { createBlockResolver, isNow, type Moment, momentError } from '../../fami
 import type { FinanceClient } from '../../finance/chain.ts'
 import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { AssetsRead } from '../sum/row.ts'
@@ -37,7 +38,7 @@ export interface WalletReader {
    * `PendingError` while a family's history is incomplete; `CodedError` INVALID_PARAMETER for a moment that no chain
    * has and for a wallet with too many positions, API_ENDPOINT_NOT_CONFIGURED if no served chain has such addresses.
    */
-  read(query: PortfolioQuery, signal: AbortSignal): Promise<WalletAssets>
+  read(query: PortfolioQuery, work: Work): Promise<WalletAssets>
 }
 
 /** Creates a wallet reader over clients by chain id. */
@@ -52,23 +53,19 @@ export function createWalletReader(options: {
   const moments = createBlockResolver(clock)
 
   /** Resolves the block of a moment, or explains why the moment is invalid on this chain. */
-  async function resolveBlock(
-    client: FinanceClient,
-    moment: Moment,
-    signal: AbortSignal,
-  ): Promise<PinnedBlock | string> {
-    const block = await moments.resolveBlock(client, moment, signal)
+  async function resolveBlock(client: FinanceClient, moment: Moment, work: Work): Promise<PinnedBlock | string> {
+    const block = await moments.resolveBlock(client, moment, work)
     // The lens reads the previous block.
     if (typeof block === 'object' && block.number === 0n) return 'expected a later block than the first'
     return block
   }
 
-  async function readOne(client: FinanceClient, query: EvmPortfolioQuery, signal: AbortSignal): Promise<ChainRead> {
+  async function readOne(client: FinanceClient, query: EvmPortfolioQuery, work: Work): Promise<ChainRead> {
     const { wallet, tokens = [] } = query
-    if (isNow(query)) return { read: await reader.read({ client, wallet, tokens }, signal) }
-    const block = await resolveBlock(client, query, signal)
+    if (isNow(query)) return { read: await reader.read({ client, wallet, tokens }, work) }
+    const block = await resolveBlock(client, query, work)
     if (typeof block === 'string') return { refused: block }
-    return { read: await reader.read({ client: toDatedClient(client), wallet, tokens, block }, signal) }
+    return { read: await reader.read({ client: toDatedClient(client), wallet, tokens, block }, work) }
   }
 
   /** Creates a task for each chain that the wallet may be on. */
@@ -76,38 +73,38 @@ export function createWalletReader(options: {
     const { wallet, chain_id } = query
     if (!isEvmWallet(wallet)) {
       if (solana === undefined) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No Solana endpoint is configured')
-      return [{ chainId: SOLANA_CHAIN_ID, read: async (signal) => ({ read: await solana.read(wallet, signal) }) }]
+      return [{ chainId: SOLANA_CHAIN_ID, read: async (work) => ({ read: await solana.read(wallet, work) }) }]
     }
     const chosenClients = [...clients.values()].filter(({ chain }) => chain_id === undefined || chain.id === chain_id)
     if (chosenClients.length === 0) throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'No EVM chain is configured')
     return chosenClients.map((client) => ({
       chainId: client.chain.id,
-      read: (signal) => readOne(client, { ...query, wallet }, signal),
+      read: (work) => readOne(client, { ...query, wallet }, work),
     }))
   }
 
   async function readOrOmit(
     { chainId, read }: ChainTask,
     { query, isOnlyChain }: { readonly query: PortfolioQuery; readonly isOnlyChain: boolean },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ChainRead> {
     try {
-      return await read(signal)
+      return await read(work)
     } catch (error) {
       const isUnread = error instanceof UnavailableError || error instanceof UpstreamError
-      if (!isUnread || signal.aborted) throw error
+      if (!isUnread || work.signal.aborted) throw error
       if (query.allow_partial) return { unread: { chainId, because: error.message } }
       throw error instanceof PendingError ? error : unreadableChainError(error, { isOnlyChain })
     }
   }
 
   return {
-    async read(query, signal) {
+    async read(query, work) {
       const tasks = createTasks(query)
       const options = { query, isOnlyChain: tasks.length === 1 }
       const results = await allOrAbort(
         tasks.map((task) => (shared) => readOrOmit(task, options, shared)),
-        signal,
+        work,
       )
       const reads = results.flatMap((each) => ('read' in each ? each.read : []))
       const unread = results.flatMap((each) => ('unread' in each ? each.unread : []))
@@ -128,7 +125,7 @@ function isEvmWallet(wallet: string): wallet is Address {
 /** The read of one chain. */
 interface ChainTask {
   readonly chainId: number
-  readonly read: (signal: AbortSignal) => Promise<ChainRead>
+  readonly read: (work: Work) => Promise<ChainRead>
 }
 
 /** Outcome of one chain; `refused` if the moment is invalid there. */

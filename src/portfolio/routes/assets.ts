@@ -38,9 +38,9 @@ export function assetsRoute(options: PortfolioOptions): Route {
     output: assetsOutput,
     errors: [502, 503],
     charge: { credits: 2, per: 'row on the page', terms: 'rows of spam and dust cost nothing' },
-    async read(query, { signal }) {
+    async read(query, { work }) {
       const { kind, counted, page, limit } = query
-      const { rows, divide, reads, unread } = await readRows(options, query, signal)
+      const { rows, divide, reads, unread } = await readRows(options, query, work)
       const matchingRows = rows.filter(
         (row) => (kind ?? row.kind) === row.kind && (counted ?? row.verdict.counted) === row.verdict.counted,
       )

@@ -29,8 +29,8 @@ export function balanceRoute(options: PortfolioOptions): Route {
     output: balanceOutput,
     errors: [502, 503],
     charge: { credits: 15, per: 'chain with anything counted' },
-    async read(query, { signal }) {
-      const { rows, unsourced, omitted, ...assets } = await readRows(options, query, signal)
+    async read(query, { work }) {
+      const { rows, unsourced, omitted, ...assets } = await readRows(options, query, work)
       return { ...assets, balance: computeBalance(rows, { unsourced, omitted }) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,

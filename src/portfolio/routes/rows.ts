@@ -1,3 +1,4 @@
+import type { Work } from '../../lib/async/work.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import { listNotRead } from '../not_read.ts'
@@ -34,9 +35,9 @@ interface RowsQuery extends PortfolioQuery {
  * Reads the rows of a wallet, and their coverage for the answer. They depend on the block alone: `divide` tells the parts
  * of some of them apart. Throws like `WalletReader.read`.
  */
-export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery, signal: AbortSignal) {
+export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery, work: Work) {
   const { reader, listFamilies, listTokenLists, listOmitted } = portfolio()
-  const { reads, unread } = await reader.read(query, signal)
+  const { reads, unread } = await reader.read(query, work)
   const chains = reads.map(({ block }) => block.chainId)
   const options = { includeUnlisted: query.include_unlisted }
   const assets = reads.flatMap((read) => read.assets)
@@ -52,7 +53,7 @@ export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery
     divide: async (whole: readonly Row[]): Promise<readonly Row[]> => {
       const chainIds = new Set(whole.filter(isDivisible).map(({ chainId }) => chainId))
       const dividedReads = reads.filter(({ block }) => chainIds.has(block.chainId))
-      const itemized = await Promise.all(dividedReads.map((read) => read.itemize?.(signal) ?? read.assets))
+      const itemized = await Promise.all(dividedReads.map((read) => read.itemize?.(work) ?? read.assets))
       const parts = groupBy(classifyAssets(itemized.flat(), options), toWholeKey)
       return whole.flatMap((row) => (isDivisible(row) ? (parts.get(toWholeKey(row)) ?? row) : row))
     },

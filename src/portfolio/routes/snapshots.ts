@@ -38,8 +38,8 @@ export function snapshotsRoute({
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
     charge: { credits: 5, per: PER_CALL },
-    read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { signal }) {
-      return snapshots().readSnapshots({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, signal)
+    read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { work }) {
+      return snapshots().readSnapshots({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, work)
     },
     present: ({ snapshots: snapshotsShown, isUnwitnessed, cutAt }, { chain_id: chainId }) => ({
       data: snapshotsShown.map(presentSnapshot),

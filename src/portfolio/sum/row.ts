@@ -9,6 +9,7 @@ import type {
 } from '../../family/holding.ts'
 import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
 import type { Withdrawable, WithdrawalLimit } from '../../finance/withdrawable.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 
 /** Kinds of rows, in the order in which rows of equal value are sorted. */
@@ -60,7 +61,7 @@ export interface AssetsRead {
   readonly block: Pick<Block, 'chainId' | 'number'>
   readonly assets: readonly HeldAsset[]
   /** Reads the assets with all parts of positions told apart; absent if they are. Throws `AbortedError`. */
-  readonly itemize?: (signal: AbortSignal) => Promise<readonly HeldAsset[]>
+  readonly itemize?: (work: Work) => Promise<readonly HeldAsset[]>
   /** Number of tokens whose balance was read, without the native one. */
   readonly tokensAsked: number
   /** True if no source of prices is configured for the chain. */

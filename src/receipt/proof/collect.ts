@@ -5,6 +5,7 @@ import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { MissingStateError, UnsupportedRequestError } from '../../chain/rpc/error.ts'
 import { parseBytes, parseLowerBytes } from '../../chain/rpc/value.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { getProofSize, PROOF_BYTES_MAX } from './check.ts'
@@ -59,7 +60,7 @@ interface Draft {
 export async function collectProof(
   { client, runner, clock }: CollectContext,
   { record, calls }: ProofRequest,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateProof> {
   const { block } = record
   let unprovenError: UnprovenError | undefined
@@ -76,10 +77,10 @@ export async function collectProof(
           throw new UnsupportedRequestError('The endpoint gives no proof', { cause: error })
         }
       },
-      { signal, budgetMs: BUDGET_MS, past: block },
+      { work, budgetMs: BUDGET_MS, past: block },
     )
   } catch (error) {
-    if (unprovenError !== undefined && !signal.aborted) throw unprovenError
+    if (unprovenError !== undefined && !work.signal.aborted) throw unprovenError
     throw error
   }
 }
@@ -87,20 +88,20 @@ export async function collectProof(
 async function collectFromEndpoint(
   endpoint: Endpoint,
   { record, calls, runner, clock }: ProofRequest & Omit<CollectContext, 'client'>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StateProof> {
   const { chainId, block } = record
   const blockHash = block.hash
   const [header, hints] = await Promise.all([
-    readHeaderBytes(endpoint, blockHash, signal),
-    readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, signal),
+    readHeaderBytes(endpoint, blockHash, work),
+    readHints(endpoint, { calls, blockHash, nowMs: clock.monotonicMs() }, work),
   ])
   const draft: Draft = { nodes: new Set(hints.nodes), codes: new Set(hints.codes) }
   let missing: MissingState = { accounts: limitHintedAccounts(hints.accounts), codes: {} }
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    await fetchMissing(endpoint, { draft, missing, blockHash }, signal)
+    await fetchMissing(endpoint, { draft, missing, blockHash }, work)
     const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
-    const reply = await runner.run({ chainId, proof, calls, explores: true }, signal)
+    const reply = await runner.run({ chainId, proof, calls, explores: true }, work.signal)
     if ('fault' in reply) throw new UnprovenError(reply.fault)
     const { run } = reply
     if (run.slots > SLOTS_MAX) throw proofTooLargeError(`${SLOTS_MAX} slots`)
@@ -144,12 +145,12 @@ function pickUsed({ header, nodes, codes }: StateProof, run: ProofRun): StatePro
  * Reads the RLP of a block's header, encoded from its fields. Throws `UnprovenError` if it does not hash to the block's
  * hash, else as `Endpoint.request`.
  */
-export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal: AbortSignal): Promise<Hex> {
+export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<Hex> {
   const parse = (result: unknown): Hex => {
     if (typeof result !== 'object' || result === null) throw new TypeError('Expected a block')
     return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
   }
-  const header = await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, signal)
+  const header = await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, work)
   if (keccak256(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
   return header
 }
@@ -157,7 +158,7 @@ export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, signal
 async function fetchMissing(
   endpoint: Endpoint,
   { draft, missing, blockHash }: { readonly draft: Draft; readonly missing: MissingState; readonly blockHash: Hex },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<void> {
   const at = { blockHash }
   const accounts = Object.entries(missing.accounts)
@@ -176,7 +177,7 @@ async function fetchMissing(
     ],
     CONCURRENCY_MAX,
     (request, shared) => endpoint.request(request, shared),
-    signal,
+    work,
   )
 }
 

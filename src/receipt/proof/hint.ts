@@ -5,6 +5,7 @@ import type { Endpoint, RpcRequest } from '../../chain/rpc/client.ts'
 import { MissingBlockError, MissingStateError } from '../../chain/rpc/error.ts'
 import { parseLowerAddress, parseLowerBytes } from '../../chain/rpc/value.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { ProvenCall } from './job.ts'
 
 /** Methods that report what a call will read, the one that saves most requests first. */
@@ -41,23 +42,23 @@ const CONCURRENCY_MAX = 4
 export async function readHints(
   endpoint: Endpoint,
   { calls, blockHash, nowMs }: HintRequest,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<AccessHint> {
   for (const method of METHODS.filter((each) => calls.every((call) => isApplicable(each, call)))) {
     const topic = `no ${method}`
     if ((endpoint.learned.get(topic)?.untilMs ?? 0) > nowMs) continue
     const draft: Draft = { accounts: new Map(), codes: new Set(), nodes: new Set() }
     try {
-      const requestHint = (call: ProvenCall, shared: AbortSignal) =>
+      const requestHint = (call: ProvenCall, shared: Work) =>
         endpoint.request(READ[method](call, { blockHash, draft }), shared)
-      await forEachLimit(calls, CONCURRENCY_MAX, requestHint, signal)
+      await forEachLimit(calls, CONCURRENCY_MAX, requestHint, work)
       // An endpoint that ran other code than the lens reports no reads.
       if (calls.length > 0 && !hasAny(draft)) throw new TypeError('Expected what the calls read')
       // The lens is not deployed, so its address has no state to prove.
       draft.accounts.delete(LENS_ADDRESS)
       return { method, ...draft }
     } catch (error) {
-      if (signal.aborted) throw error
+      if (work.signal.aborted) throw error
       // Pruned state of one block says nothing about the next block.
       if (error instanceof MissingStateError || error instanceof MissingBlockError) continue
       endpoint.learned.set(topic, { value: 'none', untilMs: nowMs + LEARNED_MS })
@@ -74,9 +75,9 @@ const PROBE: ProvenCall = { runtime: READS_A_SLOT, data: '0x', gas: 100_000 }
 export async function findHintMethod(
   endpoint: Endpoint,
   context: Pick<HintRequest, 'blockHash' | 'nowMs'>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<HintMethod | undefined> {
-  const { method } = await readHints(endpoint, { ...context, calls: [PROBE] }, signal)
+  const { method } = await readHints(endpoint, { ...context, calls: [PROBE] }, work)
   return method
 }
 

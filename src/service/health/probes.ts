@@ -61,8 +61,8 @@ export function databaseProbe(
   log: Log,
 ): Probe {
   const schema = schemaProbe(db, log)
-  return async (signal) => {
-    const answer = await schema(signal)
+  return async (work) => {
+    const answer = await schema(work)
     if (answer !== true) return answer
     const shortage = (await db.findShortages()).find(({ lane }) => lane !== 'background')
     if (shortage !== undefined) return formatShortage(shortage)
@@ -93,8 +93,8 @@ function hideNames(reason: string): string {
 
 /** Creates a probe for each served chain. */
 export function chainProbes({ evm, solana }: Clients): ReadonlyMap<number, Probe> {
-  const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (signal) => client.ready(signal)]))
-  if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (signal) => solana.ready(signal))
+  const probes = new Map<number, Probe>([...evm].map(([id, client]) => [id, (work) => client.ready(work)]))
+  if (solana !== undefined) probes.set(SOLANA_CHAIN_ID, (work) => solana.ready(work))
   return probes
 }
 

@@ -1,6 +1,7 @@
 import type { UnresponsiveEndpoint } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import { createWork } from '../../lib/async/work.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'
 
@@ -25,5 +26,5 @@ export async function logUnresponsiveEndpoints({ evm, solana }: Clients, log: Lo
     const total = client.report().length
     log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of: total, reasons })
   }
-  await forEachLimit(clients, AT_ONCE, logUnresponsive, new AbortController().signal)
+  await forEachLimit(clients, AT_ONCE, logUnresponsive, createWork(new AbortController().signal))
 }

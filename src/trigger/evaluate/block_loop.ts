@@ -2,6 +2,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type ChainClient, type Endpoint, StatePrunedError } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Job } from '../../lib/job.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
@@ -86,12 +87,12 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
   async function evaluate(
     heldPartition: HeldPartition<LoopState>,
     input: Parameters<typeof evaluateBlock>[1],
-    signal: AbortSignal,
+    work: Work,
   ): Promise<boolean> {
     const { list, loopState } = heldPartition
     const { block, fork } = input
     const context = createContext(list)
-    const evaluation = await evaluateBlock(context, input, signal)
+    const evaluation = await evaluateBlock(context, input, work)
     recordFailures(evaluation)
     if (mustRetry(loopState, evaluation)) {
       for (const { entry } of evaluation.changes) revertToStored(entry)
@@ -124,14 +125,14 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
   async function evaluateAddedAt(
     block: PinnedBlock,
     heldPartition: HeldPartition<LoopState>,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<boolean> {
     const { list } = heldPartition
     const context = createContext(list)
     list.dropExpired(context.nowMs)
     const added = list.listAdded(ADDED_MAX)
     if (added.length === 0) return true
-    const evaluation = await evaluateAdded(context, { block, added }, signal)
+    const evaluation = await evaluateAdded(context, { block, added }, work)
     recordFailures(evaluation)
     const evaluatedBlock = toEvaluatedBlock(evaluation, { block, fork: null, nowMs: context.nowMs })
     if (!(await leaseHolder.commit(heldPartition, evaluatedBlock))) return false
@@ -159,7 +160,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     return { ...evaluation, changes, block, fork, final: oldest < 0n ? 0n : oldest, nowMs }
   }
 
-  async function round(signal: AbortSignal): Promise<number> {
+  async function round(work: Work): Promise<number> {
     const heldPartition = await leaseHolder.acquire()
     if (heldPartition === undefined) return LEASE_POLL_MS
     await heldPartition.list.refresh(heldPartition.lease.at?.number ?? -1n)
@@ -179,20 +180,19 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
         lagMaxSec: partition.blindAfterSec,
         skips,
       }
-      const next = await readNextBlocks(client, headQuery, signal)
+      const next = await readNextBlocks(client, headQuery, work)
       if (next?.skippedFrom !== undefined)
         await leaseHolder.notifySkippedBlocks(heldPartition, { first: next.skippedFrom, families: list.families })
       const hasNoLater = next === undefined || next.blocks.length === 0
       if (hasNoLater && clock.monotonicMs() - loopState.newBlockMs < lateMs) leaseHolder.recordProgress()
       if (hasNoLater && next !== undefined && next.newest.hash === at?.hash) {
-        if (!(await evaluateAddedAt(next.newest, heldPartition, signal))) return 0
+        if (!(await evaluateAddedAt(next.newest, heldPartition, work))) return 0
       }
       const readMs = clock.now()
       for (const [index, block] of (next?.blocks ?? []).entries()) {
         const fork = index === 0 ? (next?.fork ?? null) : null
         const isNewest = block.hash === next?.newest.hash
-        if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork, isNewest }, signal)))
-          return 0
+        if (!(await evaluate(heldPartition, { block, before: heldPartition.lease.at, fork, isNewest }, work))) return 0
         if (isNewest) schedule.recordBlock(block, readMs)
         await list.refresh(block.number)
       }
@@ -201,7 +201,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
       if (pending > 0n) return 0
     } finally {
       const seenMs = list.families.map((family) => loopState.seenMs.get(family) ?? Number.NEGATIVE_INFINITY)
-      if (!signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, Math.min(...seenMs))
+      if (!work.signal.aborted) await leaseHolder.notifyBlindTriggers(heldPartition, Math.min(...seenMs))
     }
     return schedule.pauseMs(clock.now())
   }
@@ -212,7 +212,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     onError: (error) => log.error({ msg: 'Failed to evaluate triggers', chainId: partition.chainId, error }),
     async round(signal) {
       try {
-        return await round(signal)
+        return await round(createWork(signal))
       } catch (error) {
         if (!signal.aborted) leaseHolder.recordFailure()
         throw error
@@ -312,10 +312,10 @@ const BUDGET_MS = 5_000
 export async function readNextBlocks(
   client: ChainClient,
   query: HeadQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<NextBlocks | undefined> {
   return await client.read((endpoint, within) => findNextBlocks({ endpoint, client, ...query }, within), {
-    signal,
+    work,
     priority: 'background',
     past: 'header',
     budgetMs: BUDGET_MS,
@@ -327,23 +327,23 @@ interface EndpointQuery extends HeadQuery {
   readonly client: ChainClient
 }
 
-async function findNextBlocks(query: EndpointQuery, signal: AbortSignal): Promise<NextBlocks | undefined> {
+async function findNextBlocks(query: EndpointQuery, work: Work): Promise<NextBlocks | undefined> {
   const { level, at } = query
-  const newest = await readHead(query, signal)
+  const newest = await readHead(query, work)
   if (newest === undefined) return undefined
   if (at === null) return { blocks: [newest], newest, fork: null, skippedFrom: undefined }
   // A shorter branch comes from a lagging node, or will be overtaken.
   if (newest.number <= at.number) return { blocks: [], newest, fork: null, skippedFrom: undefined }
-  const next = newest.number === at.number + 1n ? newest : await readByNumber(query, at.number + 1n, signal)
+  const next = newest.number === at.number + 1n ? newest : await readByNumber(query, at.number + 1n, work)
   // `safe` and `finalized` blocks are not replaced.
-  const fork = level !== 'latest' || next.parentHash === at.hash ? null : await findFork(query, at, signal)
+  const fork = level !== 'latest' || next.parentHash === at.hash ? null : await findFork(query, at, work)
   const first = fork ?? next.number
   if (mustSkip(query, { first, newest, at })) return { blocks: [newest], newest, fork, skippedFrom: first }
   const count = Number(minBigint(newest.number - first + 1n, BLOCKS_MAX))
   const blocks = await Promise.all(
     Array.from({ length: count }, (_, index) => first + BigInt(index)).map((number) => {
       const known = [next, newest].find((block) => block.number === number)
-      return known ?? readByNumber(query, number, signal)
+      return known ?? readByNumber(query, number, work)
     }),
   )
   if (blocks.some(({ parentHash }, index) => index > 0 && parentHash !== blocks[index - 1]?.hash)) {
@@ -368,35 +368,31 @@ function mustSkip(
  * Finds the first replaced block, at or before `at`. Below a gap of blocks that were not evaluated, the branch may begin
  * anywhere in the gap, so it counts as beginning after the next evaluated block that it shares.
  */
-async function findFork(query: EndpointQuery, at: BlockMark, signal: AbortSignal): Promise<bigint> {
+async function findFork(query: EndpointQuery, at: BlockMark, work: Work): Promise<bigint> {
   const { hashes } = query
   const evaluated = [...hashes.keys()].filter((number) => number < at.number && at.number - number <= FORK_MAX)
   let fork = at.number
   for (const number of evaluated.sort((a, b) => (a < b ? 1 : -1))) {
-    const { hash } = await readByNumber(query, number, signal)
+    const { hash } = await readByNumber(query, number, work)
     if (hash === hashes.get(number)) return number + 1n
     fork = number
   }
   return fork
 }
 
-async function readHead(query: EndpointQuery, signal: AbortSignal): Promise<PinnedBlock | undefined> {
+async function readHead(query: EndpointQuery, work: Work): Promise<PinnedBlock | undefined> {
   const { endpoint, client, level } = query
   const { id: chainId, finality } = client.chain
-  if (level === 'latest') return await readLatestBlock(endpoint, chainId, signal)
+  if (level === 'latest') return await readLatestBlock(endpoint, chainId, work)
   if ('depth' in finality) {
-    const { number } = await readLatestBlock(endpoint, chainId, signal)
+    const { number } = await readLatestBlock(endpoint, chainId, work)
     return number < BigInt(finality.depth)
       ? undefined
-      : await readByNumber(query, number - BigInt(finality.depth), signal)
+      : await readByNumber(query, number - BigInt(finality.depth), work)
   }
-  return await readHeader(endpoint, { chainId, at: level === 'safe' ? 'safe' : finality.tag }, signal)
+  return await readHeader(endpoint, { chainId, at: level === 'safe' ? 'safe' : finality.tag }, work)
 }
 
-async function readByNumber(
-  { endpoint, client }: EndpointQuery,
-  number: bigint,
-  signal: AbortSignal,
-): Promise<PinnedBlock> {
-  return await readBlock(endpoint, { chainId: client.chain.id, number }, signal)
+async function readByNumber({ endpoint, client }: EndpointQuery, number: bigint, work: Work): Promise<PinnedBlock> {
+  return await readBlock(endpoint, { chainId: client.chain.id, number }, work)
 }

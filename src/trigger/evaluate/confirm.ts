@@ -4,6 +4,7 @@ import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { chunk } from '../../lib/async/chunk.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import { halve } from '../../lib/async/halves.ts'
+import type { Work } from '../../lib/async/work.ts'
 import { once } from '../../lib/memoize.ts'
 import type { ConfirmedRead } from './apply.ts'
 import type { WatchedSubject } from './watchlist.ts'
@@ -35,16 +36,16 @@ export async function confirmSubjects(
     readonly client: WatchTarget['client']
     readonly block: PinnedBlock
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ConfirmedReading> {
   const { subjects, client, block } = input
   const errors: unknown[] = []
   const reads = new Map<WatchedSubject, ConfirmedRead>()
   let failuresInRow = 0
-  await forEachLimit(splitSubjects(subjects, PIECES.size, Number(block.number)), PIECES.runningMax, readPiece, signal)
+  await forEachLimit(splitSubjects(subjects, PIECES.size, Number(block.number)), PIECES.runningMax, readPiece, work)
   return { subjects, reads: subjects.map((each) => reads.get(each)), errors }
 
-  async function readPiece(piece: readonly WatchedSubject[], within: AbortSignal): Promise<void> {
+  async function readPiece(piece: readonly WatchedSubject[], within: Work): Promise<void> {
     if (failuresInRow >= FAILURES_MAX) return
     const citing = createCitingClient(client)
     const pieceSubjects = piece.map(({ subject }) => subject)
@@ -58,7 +59,7 @@ export async function confirmSubjects(
       }
       failuresInRow = 0
     } catch (error) {
-      within.throwIfAborted()
+      within.signal.throwIfAborted()
       errors.push(error)
       failuresInRow++
       const [only] = piece

@@ -10,6 +10,7 @@ import {
 } from '../../family/watch.ts'
 import { mapChunks } from '../../lib/async/chunk.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
@@ -85,12 +86,12 @@ interface Family {
 export async function evaluateBlock(
   context: EvaluationContext,
   input: BlockToEvaluate,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Evaluation> {
   context.list.dropExpired(context.nowMs)
   const collector = createChangeCollector(context.messageContext)
   try {
-    return await evaluateAll(context, { ...input, collector }, signal)
+    return await evaluateAll(context, { ...input, collector }, work)
   } catch (error) {
     collector.revert()
     throw error
@@ -104,7 +105,7 @@ export async function evaluateBlock(
 export async function evaluateAdded(
   context: EvaluationContext,
   { block, added }: { readonly block: PinnedBlock; readonly added: readonly WatchedTrigger[] },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Evaluation> {
   const { client, watchers, clock, messageContext } = context
   const collector = createChangeCollector(messageContext)
@@ -117,7 +118,7 @@ export async function evaluateAdded(
       if (watcher === undefined) continue
       const entriesBySubject = groupBy(entries, ({ subject }) => subject)
       const subjects = [...entriesBySubject.keys()]
-      const { reads, errors } = await confirmSubjects(watcher, { subjects, client, block }, signal)
+      const { reads, errors } = await confirmSubjects(watcher, { subjects, client, block }, work)
       if (errors.length > 0) failures.set(family, errors[0])
       for (const [index, subject] of subjects.entries()) {
         const confirmedRead = reads[index]
@@ -136,7 +137,7 @@ export async function evaluateAdded(
         })
       }
     }
-    signal.throwIfAborted()
+    work.signal.throwIfAborted()
     const changes = await collector.listChanges(createYielder(clock))
     return { changes, families: [], failed: new Set(), ...sight.list(), screened: 0, confirmed, failures }
   } catch (error) {
@@ -148,7 +149,7 @@ export async function evaluateAdded(
 async function evaluateAll(
   context: EvaluationContext,
   { collector, ...input }: BlockToEvaluate & { readonly collector: ChangeCollector },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Evaluation> {
   const { list, client, clock } = context
   const { block, before, fork, isNewest } = input
@@ -160,8 +161,8 @@ async function evaluateAll(
   const failures = new Map<string, unknown>()
   const range = toRange(block, isLong ? block.number : first)
   const isFirst = before === null
-  const { logs, foresights, readings } = await readBlock(context, { block, range, isFirst, families, failures }, signal)
-  signal.throwIfAborted()
+  const { logs, foresights, readings } = await readBlock(context, { block, range, isFirst, families, failures }, work)
+  work.signal.throwIfAborted()
   const yielder = createYielder(clock)
   /** Families that were not evaluated. */
   const failed = new Set<string>()
@@ -196,7 +197,7 @@ async function evaluateAll(
 
   const evaluateFamily = async ({ name, watcher, subjects, waiting, due: dueEarly }: Family, index: number) => {
     // Each block's events are applied exactly once, so a block without them is not evaluated.
-    const eventBatch = await readSubjectEvents(watcher, { waiting, logs, target: { client, block } }, signal)
+    const eventBatch = await readSubjectEvents(watcher, { waiting, logs, target: { client, block } }, work)
     for (const subject of waiting) {
       for (const entry of subject.entries) {
         if (!('event' in entry.trigger.clause)) continue
@@ -217,7 +218,7 @@ async function evaluateAll(
     }
     const screenedHere = forecast === undefined ? 0 : subjects.length - dueEarly.length - due.length
     screened += screenedHere
-    const readLate = await applyReading(name, await confirmSubjects(watcher, { subjects: due, client, block }, signal))
+    const readLate = await applyReading(name, await confirmSubjects(watcher, { subjects: due, client, block }, work))
     const isScreenBroken = watcher.forecaster !== undefined && forecast === undefined
     // If nothing of a family can be read, its endpoints or contracts fail, and not its subjects.
     const isEmpty = failures.has(name) && readEarly + readLate + screenedHere === 0
@@ -226,7 +227,7 @@ async function evaluateAll(
 
   const outcomes = await Promise.allSettled(families.map(evaluateFamily))
   for (const each of outcomes) if (each.status === 'rejected') throw each.reason
-  signal.throwIfAborted()
+  work.signal.throwIfAborted()
 
   const changes = await collector.listChanges(yielder)
   return {
@@ -262,19 +263,19 @@ async function readBlock(
     /** Receives the failures of the screens. */
     readonly failures: Map<string, unknown>
   },
-  signal: AbortSignal,
+  work: Work,
 ) {
   const { block, range, isFirst, families, failures } = options
   const forecastReads = families.map(async ({ name, watcher: { forecaster: screen }, memos }) => {
     try {
-      return await screen?.readShared(memos, { client, block }, signal)
+      return await screen?.readShared(memos, { client, block }, work)
     } catch (error) {
       failures.set(name, error)
       return undefined
     }
   })
   const confirming = families.map(({ watcher, due }) =>
-    confirmSubjects(watcher, { subjects: due, client, block }, signal),
+    confirmSubjects(watcher, { subjects: due, client, block }, work),
   )
   const readLogs = async () => {
     // The filters may need contracts that the shared read discovers first.
@@ -284,7 +285,7 @@ async function readBlock(
       ...(screen?.filters(client.chain.id) ?? []),
       ...(waiting.length === 0 ? [] : (events?.filters(client.chain.id) ?? [])),
     ])
-    return await readWatchedLogs(client, { filters, range }, signal)
+    return await readWatchedLogs(client, { filters, range }, work)
   }
   const [logs, foresights, readings] = await Promise.all([
     readLogs(),
@@ -353,12 +354,12 @@ async function readSubjectEvents(
     logs,
     target,
   }: { readonly waiting: readonly WatchedSubject[]; readonly logs: WatchedLogs; readonly target: WatchTarget },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<SubjectEventBatch> {
   const subjectsByWatch = new Map(waiting.map((each) => [each.subject, each]))
   const eventsBySubject = new Map<WatchedSubject, SubjectEvent[]>()
   if (events !== undefined && subjectsByWatch.size > 0) {
-    for (const event of await events.read(logs, [...subjectsByWatch.keys()], target, signal)) {
+    for (const event of await events.read(logs, [...subjectsByWatch.keys()], target, work)) {
       const subject = subjectsByWatch.get(event.subject)
       if (subject === undefined) continue
       const list = eventsBySubject.get(subject)
@@ -366,7 +367,7 @@ async function readSubjectEvents(
       else list.push(event)
     }
   }
-  const times = await readTimes([...eventsBySubject.values()].flat(), { logs, target }, signal)
+  const times = await readTimes([...eventsBySubject.values()].flat(), { logs, target }, work)
   return {
     getEvents: (subject) => eventsBySubject.get(subject) ?? [],
     getTime: (number) => times.get(number) ?? target.block.timestampSec,
@@ -377,7 +378,7 @@ async function readSubjectEvents(
 async function readTimes(
   subjectEvents: readonly SubjectEvent[],
   { logs, target: { client, block } }: { readonly logs: WatchedLogs; readonly target: WatchTarget },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<number, bigint>> {
   const hashes = new Map(subjectEvents.map(({ blockNumber, blockHash }) => [blockNumber, blockHash]))
   const times = new Map([[Number(block.number), block.timestampSec]])
@@ -385,21 +386,21 @@ async function readTimes(
     if (timestampSec !== null) times.set(blockNumber, BigInt(timestampSec))
   }
   const missing = [...hashes].filter(([number]) => !times.has(number))
-  const read = (piece: readonly (readonly [number, string])[], within: AbortSignal) =>
+  const read = (piece: readonly (readonly [number, string])[], within: Work) =>
     client.read((endpoint, own) => Promise.all(piece.map(([, hash]) => readBlockHeader(endpoint, hash, own))), {
-      signal: within,
+      work: within,
       budgetMs: BUDGET_MS,
       priority: 'background',
       past: 'header',
     })
-  const headers = await mapChunks(missing, PIECES, read, signal)
+  const headers = await mapChunks(missing, PIECES, read, work)
   for (const { number, timestampSec } of headers) times.set(Number(number), timestampSec)
   return times
 
   async function readBlockHeader(
     endpoint: Parameters<typeof readHeader>[0],
     hash: string,
-    own: AbortSignal,
+    own: Work,
   ): Promise<PinnedBlock> {
     const header = await readHeader(endpoint, { chainId: client.chain.id, at: { hash: `0x${hash.slice(2)}` } }, own)
     if (header === undefined) throw new UpstreamError('The endpoint does not have the block of a log')

@@ -1,5 +1,6 @@
 import type { AccountWatcher, ConfirmedAtSlot } from '../../family/watch.ts'
 import { halve } from '../../lib/async/halves.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Job } from '../../lib/job.ts'
 import { type ApplyStep, applyConfirmedRead } from './apply.ts'
 import { createChangeMessage } from './change_message.ts'
@@ -43,25 +44,21 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
   async function readSubjects(
     watcher: AccountWatcher,
     { batch, minSlot }: { readonly batch: readonly WatchedSubject[]; readonly minSlot: bigint },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ConfirmedAtSlot & { readonly isRead: boolean }> {
     const subjects = batch.map(({ subject }) => subject)
     try {
-      return { ...(await watcher.confirm(subjects, minSlot, signal)), isRead: true }
+      return { ...(await watcher.confirm(subjects, minSlot, work)), isRead: true }
     } catch (error) {
-      if (signal.aborted || batch.length === 0) throw error
-      const slot = await watcher.confirm([], minSlot, signal)
+      if (work.signal.aborted || batch.length === 0) throw error
+      const slot = await watcher.confirm([], minSlot, work)
       log.debug({ msg: 'Failed to read subjects of triggers', chainId: partition.chainId, reason: String(error) })
       return { ...slot, isRead: false }
     }
   }
 
   /** False if the lease was lost. */
-  async function readTurn(
-    heldPartition: HeldPartition<LoopState>,
-    family: string,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async function readTurn(heldPartition: HeldPartition<LoopState>, family: string, work: Work): Promise<boolean> {
     const { list, loopState } = heldPartition
     const watcher = watchers.get(family)
     if (watcher === undefined) return true
@@ -70,10 +67,10 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
       splitSubjects(list.listSubjects(family), watcher.subjectsMax, loopState.passes++)
     const [batch = [], ...remainingPieces] = pieces
     const minSlot = (heldPartition.lease.at?.number ?? -1n) + 1n
-    const reading = await readSubjects(watcher, { batch, minSlot }, signal)
+    const reading = await readSubjects(watcher, { batch, minSlot }, work)
     if (!reading.isRead && batch.length > 1) {
       loopState.piecesByFamily.set(family, [...halve(batch), ...remainingPieces])
-      return await readTurn(heldPartition, family, signal)
+      return await readTurn(heldPartition, family, work)
     }
     if (remainingPieces.length === 0) loopState.piecesByFamily.delete(family)
     else loopState.piecesByFamily.set(family, remainingPieces)
@@ -135,7 +132,8 @@ export function slotLoopJob(options: SlotLoopOptions): Job {
       try {
         await heldPartition.list.refresh(heldPartition.lease.at?.number ?? -1n)
         heldPartition.list.dropExpired(clock.now())
-        for (const family of heldPartition.list.families) if (!(await readTurn(heldPartition, family, signal))) return 0
+        for (const family of heldPartition.list.families)
+          if (!(await readTurn(heldPartition, family, createWork(signal)))) return 0
         leaseHolder.recordProgress()
         return READ_EVERY_MS
       } catch (error) {

@@ -57,8 +57,8 @@ export function eventsRoute(services: () => TriggerServices): Route {
     input,
     output: eventsOutput,
     budgetMs: BUDGET_MS,
-    read: async ({ after, wait, limit }, { organizationId, signal }) => ({
-      data: await services().feed.read({ organizationId, after, limit, waitMs: wait * 1_000 }, signal),
+    read: async ({ after, wait, limit }, { organizationId, work }) => ({
+      data: await services().feed.read({ organizationId, after, limit, waitMs: wait * 1_000 }, work.signal),
     }),
     count: countData,
   })

@@ -5,6 +5,7 @@ import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import { createApp } from '../../../src/http/server/app.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
+import { createWork, type Work } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
@@ -88,11 +89,11 @@ async function main(): Promise<void> {
   let scanning: Promise<void> = Promise.resolve()
 
   /** One scan after another, each under a name of its own, so that nothing of it is stored yet. */
-  async function scanOn(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+  async function scanOn(work: Work): Promise<void> {
+    while (!work.signal.aborted) {
       const stream = { ...EMITTED, name: `beside_${process.pid}_${scans++}` }
-      await history.complete({ stream, target: toTarget(chainId) }, signal).catch((error) => {
-        if (!signal.aborted) throw error
+      await history.complete({ stream, target: toTarget(chainId) }, work).catch((error) => {
+        if (!work.signal.aborted) throw error
       })
     }
   }
@@ -105,7 +106,7 @@ async function main(): Promise<void> {
     stopping = new AbortController()
     console.log(JSON.stringify({ requests } satisfies ListingCounts))
     requests = 0
-    if (scan) scanning = scanOn(stopping.signal)
+    if (scan) scanning = scanOn(createWork(stopping.signal))
   }
   stopping.abort()
   await scanning

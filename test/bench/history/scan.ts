@@ -1,5 +1,6 @@
 import type { Database } from '../../../src/db/database.ts'
 import { createHistory } from '../../../src/history/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTestClient, EMITTED, toTarget, toWallet } from '../../support/history/scene.ts'
@@ -15,7 +16,7 @@ export interface Scan extends LongChainCounts {
   readonly bytes: number
 }
 
-const PATIENT = new AbortController().signal
+const PATIENT = createWork(new AbortController().signal)
 
 /** Reads the global history of a long chain, or one wallet's, into empty tables; every block is read twice. */
 export async function scanLongChain(

@@ -3,6 +3,7 @@ import { createKaminoReader } from '../../../src/family/kamino/read/read.ts'
 import { createOrcaReader } from '../../../src/family/orca_whirlpool/read/read.ts'
 import { WHIRLPOOL_PROGRAMS } from '../../../src/family/orca_whirlpool/table.ts'
 import { KAMINO_MAIN, KAMINO_MAINNET } from '../../../src/finance/price/table/kamino.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccountAssetReader } from '../../../src/portfolio/read/read_accounts.ts'
@@ -11,7 +12,7 @@ import { MARKET, SOL, USDC } from '../../support/kamino_scene.ts'
 const SLOT_MS = 400
 
 /** A caller who never leaves. */
-export const SIGNAL = new AbortController().signal
+export const SIGNAL = createWork(new AbortController().signal)
 
 /** Readers that have read nothing yet, with time that can be moved on by a slot. */
 export function solanaReaders(url: string) {

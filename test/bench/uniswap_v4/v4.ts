@@ -3,6 +3,7 @@ import { type Address, type Hex, toHex } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { createOwnedFinder } from '../../../src/family/uniswap_v4/read/owned/mod.ts'
 import { createHistory } from '../../../src/history/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTestReader, DEPLOYMENT, gasOfCall } from '../../contract/family/uniswap_v4/support.ts'
@@ -44,7 +45,7 @@ const BLOCK_GAS = 60_000_000
 const SETTLE_MS = 1_000
 /** As long before the newest block as Ethereum's first position, so that logs would take 560 requests. */
 const OLD_START = -2_800_000
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 interface Bench {
   readonly devnet: Devnet
@@ -103,7 +104,7 @@ async function fresh({ devnet }: Bench, rpcUrl: string, { reuseMs = 0, startBloc
     client,
     reader,
     places,
-    read: (wallet: Address) => reader.readWallet(wallet, { targets: places, signal: patient }),
+    read: (wallet: Address) => reader.readWallet(wallet, { targets: places, work: patient }),
     async close() {
       await history.close()
       client.close()
@@ -188,7 +189,7 @@ async function known(bench: Bench): Promise<Rows> {
     const chain = createDevnetChain(devnet, { rpcUrls: [url] })
     const v3Client = createChainClient({ chain, clock: systemClock, log: silentLog })
     const v3 = v3ReaderOf(v3Client, {})
-    const readV3 = () => v3.reader.readWallet(v3Wallet, { targets: v3.targets, signal: patient })
+    const readV3 = () => v3.reader.readWallet(v3Wallet, { targets: v3.targets, work: patient })
     const [, [, many]] = wallets
     const cpu = await measureCpu([readV3, () => away.read(many)])
     const [ofV3 = 1, ofV4 = 1] = cpu
@@ -219,7 +220,7 @@ async function withdrawals(bench: Bench): Promise<Rows> {
   const reads = await process.read(owner)
   const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
   faulty.rule(() => ({ kind: 'delay', ms: AWAY_MS }))
-  const full = () => process.reader.readFull(positions, { targets: process.places, reads, signal: patient })
+  const full = () => process.reader.readFull(positions, { targets: process.places, reads, work: patient })
   await full()
   faulty.reset()
   const [took = 0] = await timed(1, full)

@@ -9,6 +9,7 @@ import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { readParameters } from '../../../src/http/request/parameters.ts'
 import type { Answer, Route } from '../../../src/http/route/route.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
@@ -26,7 +27,7 @@ import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 const BLOCK_MS = 600_000
 const SLOT_MS = 10_000
 const READING = {
-  signal: new AbortController().signal,
+  work: createWork(new AbortController().signal),
   untilMs: Number.POSITIVE_INFINITY,
   organizationId: 'organization',
   apiKeyId: 'key',

@@ -9,14 +9,14 @@ import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
 import { ContractUnresponsiveError, StatePrunedError } from '../../../src/chain/rpc/client.ts'
 import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
-import { getUnwitnessed, trackUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
+import { createWork, type Work } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
 import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const ABSENT: Address = '0x00000000000000000000000000000000000ab5e7'
 const CONTRACT: Address = '0x00000000000000000000000000000000000c0de5'
 /** Refuses every function. */
@@ -46,7 +46,7 @@ beforeAll(async () => {
   await rpc.call('anvil_mine', `0x${(HEAD - DEPLOYED_AT + 1).toString(16)}`)
   rpcs = await Promise.all([0, 1].map(() => startLyingRpc(anvil.rpcUrl, [CONTRACT])))
   const read = (number: bigint) =>
-    createClient(2).read((endpoint) => readBlock(endpoint, { chainId: 1, number }, never), { signal: never })
+    createClient(2).read((endpoint) => readBlock(endpoint, { chainId: 1, number }, never), { work: never })
   before = await read(20n)
   after = await read(100n)
 }, 60_000)
@@ -83,9 +83,9 @@ function createTargets() {
   return createHistoricalTargets<{ readonly startBlock: number }>({ name: 'Test', clock, getContract: () => CONTRACT })
 }
 
-/** The signal of a work of its own. */
-function track(): AbortSignal {
-  return trackUnwitnessed(new AbortController().signal)
+/** Work of its own. */
+function track(): Work {
+  return createWork(new AbortController().signal)
 }
 
 /** Asks which deployments exist, each time with the same memory. */
@@ -115,9 +115,9 @@ test.each([
   rpcs[1]?.lie(lies, LIES_BELOW)
   const client = createClient(count)
   const read = async (block: PinnedBlock) => {
-    const signal = track()
-    const deployed = await createTargets().filterDeployed({ client, deployments: [{ startBlock: 0 }], block }, signal)
-    return [deployed.length, ...getUnwitnessed(signal)]
+    const work = track()
+    const deployed = await createTargets().filterDeployed({ client, deployments: [{ startBlock: 0 }], block }, work)
+    return [deployed.length, ...work.unwitnessed]
   }
   // Nothing is left out of what stands.
   expect(await read(after)).toEqual([1])
@@ -134,16 +134,16 @@ test.each([
     getContract: ({ contract }) => contract,
   })
   const deployments = [CONTRACT, ABSENT].map((contract) => ({ startBlock: 1, contract }))
-  const signal = track()
+  const work = track()
   const read = await targets.readDeployed(
     { client: createClient(count), deployments, block: after },
     async ({ deployments: asked }) => {
       if (asked.length > 1) throw new ContractUnresponsiveError('a market does not answer')
       return asked.map(({ contract }) => contract)
     },
-    signal,
+    work,
   )
-  expect([read, [...getUnwitnessed(signal)]]).toEqual([[CONTRACT], expected ? [1] : []])
+  expect([read, [...work.unwitnessed]]).toEqual([[CONTRACT], expected ? [1] : []])
 })
 
 test('endpoints that contradict each other about code are not believed, and nothing outlives the lie', async () => {

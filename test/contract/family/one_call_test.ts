@@ -11,6 +11,7 @@ import { EXCHANGE } from '../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { readBalances } from '../../../src/finance/token/balance/read_balances.ts'
 import { createSpamFilter } from '../../../src/finance/token/spam_filter.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
@@ -23,7 +24,7 @@ import { createHurriedClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS as MARKETS } from './aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from './morpho_blue/support.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let devnet: Devnet
 let borrower: Address
@@ -89,15 +90,15 @@ async function readAll({ isBundled = false, ...manner }: Manner): Promise<readon
   const [listed, [lent], borrowed, balances] = await Promise.all([
     positions.readWallet(devnet.wallets.provider, {
       targets: [{ ...places, deployments: [MANAGER] }],
-      signal: never,
+      work: never,
     }),
-    lending.read([borrower], { targets: [{ ...places, deployments: MARKETS }], signal: never }),
+    lending.read([borrower], { targets: [{ ...places, deployments: MARKETS }], work: never }),
     blue.read({ ...places, deployments: [MORPHO] }, held, never),
     one.read(
       (endpoint, within) =>
         readBalances({ endpoint, block: manner.block }, { ...question, clock: systemClock }, within),
       {
-        signal: never,
+        work: never,
         ...toReadOptions(places),
       },
     ),
@@ -121,13 +122,13 @@ function readOther(runtime: Hex): Promise<Hex> {
     clock: systemClock,
     read: ({ call }) => call({ data: '0x1234', block: 'latest', isLight: true }),
   }
-  return client.read((endpoint, within) => readByLens(endpoint, reading, within), { signal: never, isBundled: true })
+  return client.read((endpoint, within) => readByLens(endpoint, reading, within), { work: never, isBundled: true })
 }
 
 test('the lenses of all families and of balances stand side by side in one call, at the newest block and at a past one', async () => {
   const newest = await client.read(
     (endpoint, within) => readBlock(endpoint, { chainId: 1, number: 'latest' }, within),
-    { signal: never },
+    { work: never },
   )
   for (const at of [{}, { block: newest }, { block: newest, priority: 'background' } as const]) {
     proxy.reset()

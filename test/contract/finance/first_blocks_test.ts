@@ -8,6 +8,7 @@ import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_clien
 import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createFirstBlocks, type FirstBlocks } from '../../../src/finance/first_blocks.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
@@ -16,7 +17,7 @@ import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const CONTRACT: Address = '0x00000000000000000000000000000000000c0de5'
 const PROBE = { contract: CONTRACT, getters: [] }
 const DEPLOYED_AT = 56
@@ -45,7 +46,7 @@ beforeAll(async () => {
   await rpc.call('anvil_mine', `0x${(HEAD - DEPLOYED_AT).toString(16)}`)
   rpcs = await Promise.all([0, 1].map(() => startLyingRpc(anvil.rpcUrl, [CONTRACT])))
   const request = { chainId: 1, number: 100n }
-  after = await createClient(2).read((endpoint) => readBlock(endpoint, request, never), { signal: never })
+  after = await createClient(2).read((endpoint) => readBlock(endpoint, request, never), { work: never })
 }, 60_000)
 beforeEach(async () => {
   for (const rpc of rpcs) {
@@ -83,7 +84,7 @@ const create = () => createFirstBlocks({ db: database.db, clock, serverTime: asy
 
 function search(firstBlocks: FirstBlocks, count: number): Promise<bigint | undefined> {
   firstBlocks.want(createClient(count), PROBE)
-  return firstBlocks.round(never).then(() => firstBlocks.get(1, PROBE))
+  return firstBlocks.round(never.signal).then(() => firstBlocks.get(1, PROBE))
 }
 
 test('a past read has the first block searched, which later reads take from the database', async () => {
@@ -95,11 +96,11 @@ test('a past read has the first block searched, which later reads take from the 
     return (await targets.filterDeployed(target, never)).length
   }
   expect(await ask(firstBlocks, after)).toBe(1)
-  expect(await firstBlocks.round(never)).toBe(60_000)
+  expect(await firstBlocks.round(never.signal)).toBe(60_000)
   expect(firstBlocks.get(1, PROBE)).toBe(BigInt(DEPLOYED_AT))
   const restarted = create()
   expect(restarted.get(1, PROBE)).toBeUndefined()
-  await restarted.round(never)
+  await restarted.round(never.signal)
   for (const rpc of rpcs) rpc.counts.clear()
   const at = (number: number): PinnedBlock => ({ ...after, number: BigInt(number) })
   expect([await ask(restarted, at(DEPLOYED_AT - 1)), await ask(restarted, at(DEPLOYED_AT))]).toEqual([0, 1])
@@ -125,7 +126,7 @@ test('one endpoint alone stores nothing, and neither do two of which one hides t
 
 test('a deployment that is younger than a day is not stored yet', async () => {
   const request = { chainId: 1, number: BigInt(DEPLOYED_AT) }
-  const first = await createClient(2).read((endpoint) => readBlock(endpoint, request, never), { signal: never })
+  const first = await createClient(2).read((endpoint) => readBlock(endpoint, request, never), { work: never })
   const searchAt = (second: number) => {
     const serverTime = async () => Number(first.timestampSec) + 86_400 + second
     return search(createFirstBlocks({ db: database.db, clock, serverTime }), 2)
@@ -139,7 +140,7 @@ test('that nothing stood before is believed of two: one that has pruned the bloc
   try {
     const client = createClient(2, [rpcs[0]?.url ?? '', pruning.url])
     const request = { chainId: 1, number: BigInt(DEPLOYED_AT - 1) }
-    const { hash } = await client.read((endpoint) => readBlock(endpoint, request, never), { signal: never })
+    const { hash } = await client.read((endpoint) => readBlock(endpoint, request, never), { work: never })
     const error = { code: -32000, message: 'missing trie node 9f (path ) state 0x9f is not available' }
     pruning.rule(({ method, params }) =>
       ['eth_call', 'eth_getCode'].includes(method) && JSON.stringify(params).includes(hash)
@@ -148,11 +149,11 @@ test('that nothing stood before is believed of two: one that has pruned the bloc
     )
     const firstBlocks = create()
     firstBlocks.want(client, PROBE)
-    await firstBlocks.round(never)
+    await firstBlocks.round(never.signal)
     expect(firstBlocks.get(1, PROBE)).toBeUndefined()
     pruning.rule(() => undefined)
     monotonicMs += 3_600_000
-    await firstBlocks.round(never)
+    await firstBlocks.round(never.signal)
     expect(firstBlocks.get(1, PROBE)).toBe(BigInt(DEPLOYED_AT))
   } finally {
     await pruning.stop()

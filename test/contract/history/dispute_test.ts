@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Hex, numberToHex } from 'viem'
 import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import {
@@ -22,7 +23,7 @@ import type { Fault, SeenRequest } from '../../support/rpc.ts'
 import type { RpcLog } from '../../support/rpc_log.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const BLOCKS = 40
 const WALLET = toWallet(1)
 

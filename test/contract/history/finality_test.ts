@@ -3,6 +3,7 @@ import { type Hex, toHex } from 'viem'
 import type { Chain } from '../../../src/chain/chain.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createFinalityTracker } from '../../../src/history/finality.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -10,7 +11,7 @@ import { createTestClient } from '../../support/history/scene.ts'
 import type { Fault, SeenRequest } from '../../support/rpc.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const HEAD = 100
 const TAG = { tag: 'finalized' } as const
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Database } from '../../../src/db/database.ts'
 import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
@@ -27,7 +28,7 @@ import type { RpcLog } from '../../support/rpc_log.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const BLOCKS = 80
 
 const stage = setStage({

@@ -4,6 +4,7 @@ import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_cl
 import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
 import { createMidnights, DAY_SEC, type Midnights } from '../../../src/history/midnight.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
@@ -11,7 +12,7 @@ import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 import { createHurriedClock } from '../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../finance/price/past/feeds.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let feeds: Feeds
 let rpcs: readonly [FaultyRpc, FaultyRpc]

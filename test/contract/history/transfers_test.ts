@@ -3,6 +3,7 @@ import { type Hex, numberToHex, toEventSelector } from 'viem'
 import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -14,7 +15,7 @@ import { createTestClient, toTopic, toWallet } from '../../support/history/scene
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const CHAIN_ID = 31_340
 const BLOCKS = 60
 const FINAL_DEPTH = 10

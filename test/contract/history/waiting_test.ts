@@ -3,6 +3,7 @@ import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { countBlocksIn } from '../../../src/history/range.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -22,7 +23,7 @@ import type { Fault, SeenRequest } from '../../support/rpc.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const PLACE = toTarget(CHAIN_ID)
 const HEAD = 80
 const FINAL = 70

@@ -39,7 +39,7 @@ test('each endpoint shows its head, its lag, its errors and how far back it keep
   await rpc.call('anvil_mine', toHex(BLOCKS))
   const read = createChainReports(
     { evm: new Map([[1, client]]), solana: undefined },
-    { probes: new Map([[1, (signal) => client.ready(signal)]]), clock: systemClock },
+    { probes: new Map([[1, (work) => client.ready(work)]]), clock: systemClock },
   )
   await client.findUnresponsive()
   const [first] = await read()

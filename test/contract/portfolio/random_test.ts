@@ -4,6 +4,7 @@ import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { computeTotals } from '../../../src/family/aave_v3/math/account.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
@@ -127,9 +128,9 @@ async function worthInWallet({ devnet }: World, wallet: Address, blockNumber: bi
 
 /** The families' own figures at that block, in millionths, and how many roundings are in them. */
 async function worthInFamilies({ client }: World, wallet: Address, block: PinnedBlock) {
-  const { signal } = new AbortController()
+  const work = createWork(new AbortController().signal)
   const { reader, targets: places } = createTestReader(client)
-  const [read] = await reader.readWallet(wallet, { targets: places.map((place) => ({ ...place, block })), signal })
+  const [read] = await reader.readWallet(wallet, { targets: places.map((place) => ({ ...place, block })), work })
   const totals = toWhole(read?.positions ?? []).map((position) => positionFigures(position).usd?.totalE6 ?? 0n)
   const liquidity = totals.reduce((sum, each) => sum + each, 0n)
   if (client.chain.id !== 1) return { liquidity, supplied: 0n, debt: 0n, roundings: totals.length }
@@ -140,7 +141,7 @@ async function worthInFamilies({ client }: World, wallet: Address, block: Pinned
   })
   const [lent] = await lending.read([wallet], {
     targets: [...lending.targets.values()].map((place) => ({ ...place, block })),
-    signal,
+    work,
   })
   let [supplied, debt, legs] = [0n, 0n, 0]
   for (const position of lent?.wallets[0]?.positions ?? []) {

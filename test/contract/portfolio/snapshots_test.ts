@@ -5,7 +5,7 @@ import type { HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import { createPortfolioSnapshots } from '../../../src/finance/series/portfolio.ts'
-import { noteUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
+import { createWork, noteUnwitnessed } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
 import { createBorrowedPriceReader } from '../../../src/portfolio/read/borrowed_price.ts'
@@ -31,7 +31,7 @@ const EMPTY = 30
 const TOLD = DAYS - 1 - BEGINS
 const CHAIN_ID = 10
 const WALLET = toWalletAddress('snapshots')
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let devnet: Devnet
 let database: TestDatabase
@@ -274,18 +274,18 @@ test('figures that lack what one endpoint alone says did not stand are stored as
   const { clients, db } = createTestServices({ clients: [client], db: database.db, clock })
   const borrowedPrices = createBorrowedPriceReader({ clients, prices: createPriceReader({ db, clock }), clock })
   const block = await client.read((endpoint) => readBlock(endpoint, { chainId: CHAIN_ID, number: 40n }, never), {
-    signal: never,
+    work: never,
   })
   const readWitnesses = async (isAlone: boolean) => {
     const family: HoldingsReader = {
       chainIds: new Set([CHAIN_ID]),
-      async open(_wallet, _target, signal) {
-        if (isAlone) noteUnwitnessed(signal, [CHAIN_ID])
+      async open(_wallet, _target, work) {
+        if (isAlone) noteUnwitnessed(work, [CHAIN_ID])
         return undefined
       },
     }
     const reader = createAssetReader({ families: [family], borrowedPrices, clock })
-    const options = { toText: () => '', signal: never }
+    const options = { toText: () => '', work: never }
     const { endpoints } = await reader.readAgreed({ client, wallet: WALLET, tokens: [], block }, options)
     return endpoints.length
   }
@@ -337,7 +337,7 @@ describe('without an endpoint that keeps old state', () => {
         await pass(50 + day)
         await noteBlocks()
         // Another process each time: who is followed stands in the database.
-        await over().portfolio.work.round(never)
+        await over().portfolio.work.round(never.signal)
       }
       const later = await ask(over().portfolio)
       expect(later.data).toHaveLength(4)

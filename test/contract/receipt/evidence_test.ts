@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/receipt/payload.ts'
@@ -66,8 +67,8 @@ function lied(receipt: Envelope, change: (payload: Payload) => unknown): string 
 
 /** Verifies without the key of the instance. */
 function checkedByStranger(text: string, rpcUrls: readonly string[] = [], blockHashes = new Map<number, string>()) {
-  const { signal } = new AbortController()
-  return verifyReceipt(text, { keys: undefined, rpcUrls, blockHashes, clock: systemClock, signal, runner })
+  const work = createWork(new AbortController().signal)
+  return verifyReceipt(text, { keys: undefined, rpcUrls, blockHashes, clock: systemClock, work, runner })
 }
 
 describe('the time that a receipt is about', () => {

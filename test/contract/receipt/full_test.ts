@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, zeroAddress } from 'viem'
 import { AAVE_ORACLE_ROWS } from '../../../src/finance/price/table/aave_oracles.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/receipt/payload.ts'
@@ -129,8 +130,8 @@ async function said(receipt: Envelope, rpcUrls: readonly string[] = []) {
 }
 
 async function saidWithoutKey(receipt: Envelope) {
-  const { signal } = new AbortController()
-  const evidence = { keys: undefined, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner }
+  const work = createWork(new AbortController().signal)
+  const evidence = { keys: undefined, rpcUrls: [], blockHashes: new Map(), clock: systemClock, work, runner }
   return await verifyReceipt(encodeReceipt(receipt), evidence)
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FAMILIES } from '../../../src/family/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Envelope } from '../../../src/lib/dsse.ts'
 import { parseKeys } from '../../../src/receipt/keys.ts'
@@ -23,8 +24,8 @@ test('there are golden receipts of families whose answers can be counted again, 
 for (const name of NAMES) {
   test(`the golden receipt ${name} comes to the same figures`, async () => {
     const receipt = readEnvelope(name)
-    const { signal } = new AbortController()
-    const evidence = { keys: KEYS, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner }
+    const work = createWork(new AbortController().signal)
+    const evidence = { keys: KEYS, rpcUrls: [], blockHashes: new Map(), clock: systemClock, work, runner }
     const { is, verdicts } = await verifyReceipt(JSON.stringify(receipt), evidence)
     const { family, level } = decodePayload(receipt)
     const said = JSON.stringify(verdicts, undefined, 1)

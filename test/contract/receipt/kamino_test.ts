@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { SLOT, scene } from '../../support/kamino_scene.ts'
@@ -41,7 +42,7 @@ for (const [name, path] of Object.entries(KAMINO_PATHS)) {
       rpcUrls: [],
       blockHashes: new Map(),
       clock: systemClock,
-      signal: new AbortController().signal,
+      work: createWork(new AbortController().signal),
       runner,
     }
     expect((await verifyReceipt(file, { ...evidence, keys: undefined })).is).toBe('unknown')

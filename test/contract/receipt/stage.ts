@@ -10,6 +10,7 @@ import { familyAliases } from '../../../src/family/mod.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { createApp } from '../../../src/http/server/app.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createSigner, decodeEnvelopeText, type Envelope, type Signer } from '../../../src/lib/dsse.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -188,7 +189,7 @@ export function checked(
   rpcUrls: readonly string[] = [],
   blockHashes: ReadonlyMap<number, string> = new Map(),
 ): Promise<VerificationResult> {
-  const { signal } = new AbortController()
+  const work = createWork(new AbortController().signal)
   const clock = createPatientClock()
-  return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes, clock, signal, runner })
+  return verifyReceipt(text, { keys: [published(stage)], rpcUrls, blockHashes, clock, work, runner })
 }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { version } from '../../../package.json'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { listDifferences } from '../../../src/receipt/differences.ts'
@@ -123,11 +124,11 @@ describe('the envelope', () => {
   test('of a key that is retired, as long as it signed before', async () => {
     const { verifyReceipt } = await import('../../../src/receipt/verify.ts')
     const clock = systemClock
-    const { signal } = new AbortController()
+    const work = createWork(new AbortController().signal)
     const nowSec = Math.floor(Date.now() / 1_000)
     const under = async (times: { readonly fromSec: number; readonly untilSec?: number }) => {
       const keys = [published({ signer: newSigner() }), published(stage, times)]
-      const evidence = { keys, rpcUrls: [], blockHashes: new Map(), clock, signal, runner }
+      const evidence = { keys, rpcUrls: [], blockHashes: new Map(), clock, work, runner }
       return (await verifyReceipt(encodeReceipt(receipts.position), evidence)).verdicts.signature.is
     }
     expect(await under({ fromSec: nowSec - 86_400, untilSec: nowSec + 60 })).toBe('true')
@@ -454,11 +455,11 @@ describe('a receipt with', () => {
     const clock = systemClock
     const { hash } = getRead(decodePayload(receipts.position)).block
     const given = { keys: [published(stage)], rpcUrls: [], blockHashes: new Map([[1, hash]]), clock }
-    const { signal } = new AbortController()
-    expect((await verifyReceipt(encodeReceipt(receipts.position), { ...given, signal, runner })).is).toBe('true')
-    expect(
-      (await verifyReceipt(encodeReceipt(lied(receipts.position, sibling)), { ...given, signal, runner })).is,
-    ).toBe('false')
+    const work = createWork(new AbortController().signal)
+    expect((await verifyReceipt(encodeReceipt(receipts.position), { ...given, work, runner })).is).toBe('true')
+    expect((await verifyReceipt(encodeReceipt(lied(receipts.position, sibling)), { ...given, work, runner })).is).toBe(
+      'false',
+    )
   })
 
   test('another answer beside it is refused', async () => {

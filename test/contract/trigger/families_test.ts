@@ -98,7 +98,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
   for (const { body } of messages) {
     const { data } = JSON.parse(body)
     const target = new URL(data.answer_url, 'http://scope.test')
-    const { reply } = await callRoute(route, { query: target.search.slice(1) }, patient)
+    const { reply } = await callRoute(route, { query: target.search.slice(1) }, patient.signal)
     expect(JSON.stringify(reply.data)).toContain(`"healthFactor":"${data.value}"`)
     expect(data.citation[0]).toMatchObject({ chain_id: devnet.chainId, block_number: data.block.number })
   }

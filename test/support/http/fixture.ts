@@ -21,6 +21,7 @@ import {
 import { createPagination, slicePage } from '../../../src/http/route/page.ts'
 import { defineRoute, type Route } from '../../../src/http/route/route.ts'
 import { type App, createApp } from '../../../src/http/server/app.ts'
+import type { Work } from '../../../src/lib/async/work.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -47,7 +48,7 @@ export interface RecordedEvents {
   /** If set, each read waits for it. */
   held: Promise<void> | undefined
   /** If set, each read does this before its own work, or in place of it if it throws. */
-  instead: ((signal: AbortSignal) => Promise<void>) | undefined
+  instead: ((work: Work) => Promise<void>) | undefined
   /** If set, presentation yields this. */
   data: unknown
   /** Until when answers of the list are given again. */
@@ -58,9 +59,9 @@ const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(),
 
 /** Routes of every shape: a list, one item, a body, one that lists 502. */
 export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
-  const work = async (signal: AbortSignal) => {
+  const simulate = async (work: Work) => {
     happenings.reads += 1
-    if (happenings.instead !== undefined) await happenings.instead(signal)
+    if (happenings.instead !== undefined) await happenings.instead(work)
     await happenings.held
   }
   const list = defineRoute({
@@ -94,8 +95,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
         { parameter: 'full', value: true, credits: 15 },
       ],
     },
-    read: async (_input, { signal }) => {
-      await work(signal)
+    read: async (_input, { work }) => {
+      await simulate(work)
       return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
     untilMs: () => happenings.untilMs,
@@ -119,10 +120,11 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
     output: v.object({ data: itemSchema }),
     errors: [404],
     charge: { credits: 2 },
-    read: async ({ id }, { signal }) => {
-      await work(signal)
+    read: async ({ id }, { work }) => {
+      await simulate(work)
       // Only its signal ends this read, for tests outside the process.
-      if (id === 999n) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      if (id === 999n)
+        await new Promise((_, reject) => work.signal.addEventListener('abort', () => reject(work.signal.reason)))
       if (id === 404n) throw new CodedError('NOT_FOUND', 'Cannot find position 404')
       return id
     },
@@ -143,8 +145,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
     }),
     output: v.object({ data: v.array(v.string()) }),
     charge: { credits: 15, per: 'wallet' },
-    read: async ({ wallets }, { signal }) => {
-      await work(signal)
+    read: async ({ wallets }, { work }) => {
+      await simulate(work)
       return wallets
     },
     count: (wallets) => wallets.length,
@@ -164,8 +166,8 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
     output: v.object({ data: v.nullable(v.string()) }),
     errors: [404, 502],
     charge: { credits: 8 },
-    read: async (input, { signal }) => {
-      await work(signal)
+    read: async (input, { work }) => {
+      await simulate(work)
       return input.target_health_factor
     },
     present: (factor) => ({ data: factor }),

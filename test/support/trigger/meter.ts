@@ -13,6 +13,7 @@ import type {
   WatchTarget,
 } from '../../../src/family/watch.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
+import type { Work } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { formatRational, rational } from '../../../src/lib/number/rational.ts'
 import { startAnvil } from '../../devnet/anvil.ts'
@@ -110,8 +111,8 @@ function keyOf(account: string): Hex {
   return keccak256(toHex(account))
 }
 
-async function valueAt(endpoint: Endpoint, { key, block }: { key: Hex; block: PinnedBlock }, signal: AbortSignal) {
-  return BigInt(await endpoint.call({ to: METER, data: key, block }, signal))
+async function valueAt(endpoint: Endpoint, { key, block }: { key: Hex; block: PinnedBlock }, work: Work) {
+  return BigInt(await endpoint.call({ to: METER, data: key, block }, work))
 }
 
 /** Levels, in hundredths; an account without units is as if it had the highest one. */
@@ -131,18 +132,15 @@ export function meterWatcher(
   options: { readonly screen?: boolean } = {},
 ): Watcher {
   const filters = () => [{ addresses: [METER.toLowerCase() as Hex], topics: [] }]
-  const read = <T>(
-    { client, block }: WatchTarget,
-    of: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>,
-    signal: AbortSignal,
-  ) => client.read(of, { signal, priority: 'background', past: block })
+  const read = <T>({ client, block }: WatchTarget, of: (endpoint: Endpoint, work: Work) => Promise<T>, work: Work) =>
+    client.read(of, { work, priority: 'background', past: block })
   const screen: Watcher['forecaster'] = {
-    async readShared(_, place, signal) {
+    async readShared(_, place, work) {
       asked.shared++
       const price = await read(
         place,
         (endpoint, within) => valueAt(endpoint, { key: PRICE, block: place.block }, within),
-        signal,
+        work,
       )
       return { estimate: (memo) => levelOf(memo as bigint, price) }
     },
@@ -154,12 +152,12 @@ export function meterWatcher(
   }
   return {
     chainIds: new Set([METER_CHAIN_ID]),
-    async confirm(subjects, place, signal) {
+    async confirm(subjects, place, work) {
       const keys = [PRICE, ...subjects.map(({ account = '' }) => keyOf(account))]
       const [price = 0n, ...units] = await read(
         place,
         (endpoint, within) => Promise.all(keys.map((key) => valueAt(endpoint, { key, block: place.block }, within))),
-        signal,
+        work,
       )
       // Endpoints of a loaded machine may be too late, and are asked again.
       asked.confirmed += subjects.length

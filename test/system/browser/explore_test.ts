@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { parseKeys } from '../../../src/receipt/keys.ts'
 import { createProofRunner } from '../../../src/receipt/proof/runner.ts'
@@ -55,9 +56,9 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const file = await saving
     await page.getByText(`walletscope verify ${file.suggestedFilename()} --key ${stage.scene.url}`).waitFor()
     expect(file.suggestedFilename()).toMatch(/^rcp_[0-9A-Z]{26}\.json$/)
-    const { signal } = new AbortController()
+    const work = createWork(new AbortController().signal)
     const keys = parseKeys(await (await fetch(new URL('.well-known/walletscope-keys.json', stage.scene.url))).text())
-    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, signal, runner: createProofRunner() }
+    const given = { keys, rpcUrls: [], blockHashes: new Map(), clock: systemClock, work, runner: createProofRunner() }
     const { is } = await verifyReceipt(readFileSync(await file.path(), 'utf8'), given)
     expect(is).toBe('true')
   }

@@ -1,13 +1,15 @@
 // Follows the emitter in a process of its own, for tests that kill it: asks for the histories of wallets, one after the
 // other, and ends with status 0 once all are complete.
+
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { createHistory } from '../../../src/history/mod.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTestClient, EMITTED, toTarget } from '../../support/history/scene.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const [rpcUrl = '', databaseUrl = '', chain = '', ...wallets] = process.argv.slice(2)
 const chainId = Number(chain)
 const client = createTestClient([rpcUrl], { chainId })

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { createBlockCache } from '../../../src/chain/block_cache.ts'
 import type { Chain } from '../../../src/chain/chain.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { createFixedClock } from '../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const BLOCK_SEC = 1_700_000_000
 
 let nowMs = 0

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { readAt } from '../../../src/family/moment.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../../src/lib/error.ts'
 
 /** Reads these places as they are now. */
 function read<T>(places: readonly object[], reading: Promise<T>): Promise<T> {
   const past = { resolve: async () => places }
-  return readAt({ targets: places, moment: {}, past, signal: new AbortController().signal }, () => reading)
+  return readAt({ targets: places, moment: {}, past, work: createWork(new AbortController().signal) }, () => reading)
 }
 
 async function failure(reading: Promise<unknown>): Promise<Error> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { noteUnwitnessed } from '../../../src/lib/async/unwitnessed.ts'
+import { noteUnwitnessed } from '../../../src/lib/async/work.ts'
 import { WALLET } from '../../support/http/fixture.ts'
 import { callTool } from '../../support/mcp.ts'
 import {
@@ -59,7 +59,7 @@ describe('a client of the SDK', () => {
 
   test('says of which chains the word of one endpoint counts', async () => {
     const made = scene()
-    made.happenings.instead = async (signal) => noteUnwitnessed(signal, [10])
+    made.happenings.instead = async (work) => noteUnwitnessed(work, [10])
     const client = await made.connect('good')
     const { circumstances, meta } = await callTool(client, LIST, { wallet: WALLET })
     expect(circumstances).toContain('(chain id:block). Rests on the word of one endpoint: chain 10. Charged')

@@ -1,6 +1,6 @@
 import { type Hex, numberToHex } from 'viem'
 import { untilAborted } from '../../../lib/async/abort.ts'
-import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
+import { createWork, type Requesters, type Work } from '../../../lib/async/work.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { type CallBlock, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
@@ -41,7 +41,7 @@ const SLOW_MAX = 1_000
 interface PendingCall {
   readonly endpoint: Endpoint
   readonly call: LensCall
-  readonly signal: AbortSignal
+  readonly work: Work
   /** Requesters of the call. */
   readonly requesters: Requesters
   readonly resolve: (answer: Hex) => void
@@ -68,8 +68,8 @@ const slowCalls = createLru<true>({ entriesMax: SLOW_MAX })
  * Calls a lens with `runtime` as the code of an address (state override). Only the node limits the size of code,
  * arguments and answer. Throws `RpcRefusedError` if the endpoint ignores overrides, `RevertError` if the lens reverts.
  */
-export async function callByOverride(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
-  return requireAnswer(await endpoint.call(toRequest(call), signal))
+export async function callByOverride(endpoint: Endpoint, call: LensCall, work: Work): Promise<Hex> {
+  return requireAnswer(await endpoint.call(toRequest(call), work))
 }
 
 function toRequest({ runtime, ...otherFields }: LensCall): EthCall {
@@ -88,7 +88,7 @@ function requireAnswer(answer: Hex): Hex {
  * delays no other requester. Each call gets the answer, revert or refusal that it would have got alone, if it uses no
  * more gas than `lens.sol` grants; calls that a bundle could not run, or whose bundle timed out, are sent alone.
  */
-export async function callBundled(endpoint: Endpoint, call: LensCall, signal: AbortSignal): Promise<Hex> {
+export async function callBundled(endpoint: Endpoint, call: LensCall, work: Work): Promise<Hex> {
   const queue = getQueue(endpoint)
   const { bundling, priority } = endpoint
   // The key is long, so it is not computed while no call is slow.
@@ -97,15 +97,15 @@ export async function callBundled(endpoint: Endpoint, call: LensCall, signal: Ab
   const mayWait = bundling === 'always' || (bundling === 'crowded' && isCrowded)
   if (!mayWait || queue.aloneLeft > 0 || isSlow) {
     if (queue.aloneLeft > 0) queue.aloneLeft--
-    const answer = await countWhileRunning(queue, () => callByOverride(endpoint, call, signal))
+    const answer = await countWhileRunning(queue, () => callByOverride(endpoint, call, work))
     if (slowCalls.size > 0) slowCalls.delete(getCallKey(call))
     return answer
   }
   const answer = new Promise<Hex>((resolve, reject) => {
-    queue.waiting.push({ endpoint, call, signal, requesters: getRequesters(signal), resolve, reject })
+    queue.waiting.push({ endpoint, call, work, requesters: work.requesters, resolve, reject })
     if (queue.waiting.length === 1) setImmediate(() => sendAll(queue))
   })
-  return await untilAborted(answer, signal)
+  return await untilAborted(answer, work.signal)
 }
 
 function getQueue({ learned }: Endpoint): CallQueue {
@@ -131,7 +131,7 @@ function getCallKey({ runtime, data }: LensCall): string {
 
 /** Sends the waiting calls, grouped by block and requester. */
 function sendAll(queue: CallQueue): void {
-  const activeCalls = queue.waiting.filter(({ signal }) => !signal.aborted)
+  const activeCalls = queue.waiting.filter(({ work }) => !work.signal.aborted)
   queue.waiting = []
   const groups: [PendingCall, ...PendingCall[]][] = []
   for (const waiting of activeCalls) {
@@ -193,8 +193,8 @@ async function send(queue: CallQueue, bundle: readonly PendingCall[]): Promise<v
   }
 }
 
-async function sendAlone(queue: CallQueue, { endpoint, call, signal, resolve, reject }: PendingCall): Promise<void> {
-  await countWhileRunning(queue, () => callByOverride(endpoint, call, signal)).then(resolve, reject)
+async function sendAlone(queue: CallQueue, { endpoint, call, work, resolve, reject }: PendingCall): Promise<void> {
+  await countWhileRunning(queue, () => callByOverride(endpoint, call, work)).then(resolve, reject)
 }
 
 /** Answer of a lens to one call of a bundle. */
@@ -214,9 +214,9 @@ async function ask(
 ): Promise<readonly (CallResult | undefined)[]> {
   const allAborted = new AbortController()
   const onAbort = () => {
-    if (bundle.every(({ signal }) => signal.aborted)) allAborted.abort()
+    if (bundle.every(({ work }) => work.signal.aborted)) allAborted.abort()
   }
-  for (const { signal } of bundle) signal.addEventListener('abort', onAbort)
+  for (const { work } of bundle) work.signal.addEventListener('abort', onAbort)
   try {
     const lenses = [...new Set(bundle.map(({ call: { runtime } }) => runtime))]
     const questions = bundle.map(({ call: { runtime, data } }) => encodeQuestion(lenses.indexOf(runtime), data))
@@ -231,11 +231,11 @@ async function ask(
       block: call.block,
     }
     return decodeBundle(
-      requireAnswer(await endpoint.call(request, withRequesters(askers, allAborted.signal))),
+      requireAnswer(await endpoint.call(request, createWork(allAborted.signal, { requesters: askers }))),
       bundle.length,
     )
   } finally {
-    for (const { signal } of bundle) signal.removeEventListener('abort', onAbort)
+    for (const { work } of bundle) work.signal.removeEventListener('abort', onAbort)
   }
 }
 

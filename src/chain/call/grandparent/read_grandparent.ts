@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Block } from '../../block.ts'
 import type { Endpoint } from '../../rpc/client.ts'
@@ -16,11 +17,11 @@ interface Grandparent {
 export async function readGrandparent(
   endpoint: Endpoint,
   { chainId, clock }: { readonly chainId: number; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Grandparent> {
   const read = async ({ call }: LensAccess): Promise<Grandparent> => {
     const { from, block } = decodeLensPage(await call({ data: '0x', block: 'latest' }))
     return { block, hash: from.hex(32) }
   }
-  return await readByLens(endpoint, { topic: 'grandparent', runtime: LENS_RUNTIME, chainId, clock, read }, signal)
+  return await readByLens(endpoint, { topic: 'grandparent', runtime: LENS_RUNTIME, chainId, clock, read }, work)
 }

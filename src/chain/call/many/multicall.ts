@@ -1,4 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { type Block, isSameBlock, type PinnedBlock } from '../../block.ts'
@@ -43,7 +44,7 @@ export async function readMulticall(
     readonly isLight?: boolean
     readonly clock: Clock
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<CallResults> {
   const { calls, block, isLight = false, clock } = question
   const { chainId } = block
@@ -82,7 +83,7 @@ export async function readMulticall(
       return { results, block: first }
     },
   }
-  return await readByLens(endpoint, reading, signal)
+  return await readByLens(endpoint, reading, work)
 }
 
 function decodePage(answer: Hex): CallResults {

@@ -1,6 +1,7 @@
 import { ContractUnresponsiveError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import { createCache } from '../../../lib/async/cache.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { EventsTarget } from '../../lending/read_events.ts'
@@ -26,9 +27,9 @@ export function createMarketContracts(clock: Clock) {
   const cache = createCache<MarketFacts | undefined>({ clock, entriesMax: MARKETS_MAX })
   const lastTargets = new Map<number, readonly LendingTarget[]>()
 
-  async function readFacts(client: FinanceClient, deployment: AaveV3Deployment, signal: AbortSignal) {
+  async function readFacts(client: FinanceClient, deployment: AaveV3Deployment, work: Work) {
     try {
-      const { target, source } = await markets.read(client, deployment, signal)
+      const { target, source } = await markets.read(client, deployment, work)
       return { value: { target, source }, lifeMs: KNOWN_MS }
     } catch (error) {
       if (error instanceof UnavailableError && error.cause instanceof ContractUnresponsiveError)
@@ -42,13 +43,13 @@ export function createMarketContracts(clock: Clock) {
     async read(
       client: FinanceClient,
       deployments: readonly AaveV3Deployment[],
-      signal: AbortSignal,
+      work: Work,
     ): Promise<ReadonlyMap<string, MarketFacts>> {
       const entries = await Promise.all(
         deployments.map(async (deployment) => {
           const key = `${client.chain.id}:${deployment.poolAddressesProvider}`
-          const read = (shared: AbortSignal) => readFacts(client, deployment, shared)
-          return [deployment.market, await cache.get({ key, read }, signal)] as const
+          const read = (shared: Work) => readFacts(client, deployment, shared)
+          return [deployment.market, await cache.get({ key, read }, work)] as const
         }),
       )
       const facts = new Map(entries.flatMap(([market, each]) => (each === undefined ? [] : [[market, each] as const])))

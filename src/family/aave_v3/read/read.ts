@@ -8,6 +8,7 @@ import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/cli
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { createHistoricalTargets, createTargets, type FamilyTarget, toReadOptions } from '../../moment.ts'
@@ -66,12 +67,12 @@ export function createLendingReader(options: {
   function createAttempt<T>({ client, block: at }: AaveV3Target, read: (lens: LensAccess) => Promise<T>) {
     const chainId = client.chain.id
     const reading: LensReading<T> = { topic: 'aave_v3', runtime: LENS_RUNTIME, chainId, at, clock, read }
-    return (endpoint: Endpoint, signal: AbortSignal): Promise<T> => readByLens(endpoint, reading, signal)
+    return (endpoint: Endpoint, work: Work): Promise<T> => readByLens(endpoint, reading, work)
   }
 
   /** Creates the read of wallets from one endpoint. */
   function createPositionsAttempt(requested: AaveV3Target, wallets: readonly Address[]) {
-    const readFrom = (endpoint: Endpoint, target: AaveV3Target, signal: AbortSignal): Promise<ChainRead> => {
+    const readFrom = (endpoint: Endpoint, target: AaveV3Target, work: Work): Promise<ChainRead> => {
       const { deployments, isBundled = false } = target
       const providers = deployments.map(getProvider)
       const attempt = createAttempt(target, async (lens): Promise<ChainRead> => {
@@ -79,20 +80,16 @@ export function createLendingReader(options: {
         checkMarkets(raw, target)
         return interpret(raw, { deployments, wallets })
       })
-      return attempt(endpoint, signal)
+      return attempt(endpoint, work)
     }
-    return (endpoint: Endpoint, signal: AbortSignal) =>
-      past.readDeployed(requested, (target) => readFrom(endpoint, target, signal), signal)
+    return (endpoint: Endpoint, work: Work) =>
+      past.readDeployed(requested, (target) => readFrom(endpoint, target, work), work)
   }
 
-  function readTarget(
-    target: AaveV3Target,
-    wallets: readonly Address[],
-    signal: AbortSignal,
-  ): Promise<WithExpiry<ChainRead>> {
-    const read = (shared: AbortSignal): Promise<ChainRead> =>
-      target.client.read(createPositionsAttempt(target, wallets), { signal: shared, ...toLimits(target) })
-    return cache.reuse({ ...toCacheKey(target, wallets), read }, signal)
+  function readTarget(target: AaveV3Target, wallets: readonly Address[], work: Work): Promise<WithExpiry<ChainRead>> {
+    const read = (shared: Work): Promise<ChainRead> =>
+      target.client.read(createPositionsAttempt(target, wallets), { work: shared, ...toLimits(target) })
+    return cache.reuse({ ...toCacheKey(target, wallets), read }, work)
   }
 
   return {
@@ -105,28 +102,24 @@ export function createLendingReader(options: {
      */
     read: (
       wallets: readonly Address[],
-      { targets: requested, signal }: { readonly targets: readonly AaveV3Target[]; readonly signal: AbortSignal },
+      { targets: requested, work }: { readonly targets: readonly AaveV3Target[]; readonly work: Work },
     ) =>
       allOrAbort(
-        requested.map((target) => (shared: AbortSignal) => readTarget(target, wallets, shared)),
-        signal,
+        requested.map((target) => (shared: Work) => readTarget(target, wallets, shared)),
+        work,
       ),
     /**
      * A wallet's holdings in the markets of a target by one endpoint, with the names of its tokens. Throws as
      * `Endpoint.call`, and `ContractUnresponsiveError` if a market does not answer.
      */
-    async askNamed(
-      endpoint: Endpoint,
-      { wallet, ...target }: AaveV3Target & { readonly wallet: Address },
-      signal: AbortSignal,
-    ) {
+    async askNamed(endpoint: Endpoint, { wallet, ...target }: AaveV3Target & { readonly wallet: Address }, work: Work) {
       const data = encodeNamed(target.deployments.map(getProvider), wallet)
       const attempt = createAttempt(target, async ({ call, at, observeBlock }) => {
         const named = decodeNamed(await call({ data, block: at ?? 'latest', isLight: true }))
         observeBlock(named.block)
         return named
       })
-      const read = await attempt(endpoint, signal)
+      const read = await attempt(endpoint, work)
       checkMarkets(read, target)
       return read
     },
@@ -142,7 +135,7 @@ export function createLendingReader(options: {
       }: {
         readonly target: AaveV3Target
         readonly toText: (read: ChainRead) => string
-        readonly signal: AbortSignal
+        readonly work: Work
       },
     ) =>
       readByQuorum(target.client, createPositionsAttempt(target, wallets), {
@@ -154,9 +147,9 @@ export function createLendingReader(options: {
      * Whether each wallet ever had a token movement in the only market of the target, up to its block, by quorum of
      * endpoints with one call each. Throws as `readByQuorum`.
      */
-    readMovements: (wallets: readonly Address[], target: AaveV3Target, signal: AbortSignal) =>
+    readMovements: (wallets: readonly Address[], target: AaveV3Target, work: Work) =>
       readByQuorum(target.client, createAttempt(target, createMovementsAttempt(target, wallets)), {
-        signal,
+        work,
         ...toLimits(target),
         what: 'whether wallets had moved a token',
         toText: (touched: readonly boolean[]) => touched.join(),

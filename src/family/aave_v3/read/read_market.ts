@@ -4,6 +4,7 @@ import { createBlockCache } from '../../../chain/block_cache.ts'
 import { type ContractCall, type ReturnData, readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeAddress, decodeWord, encodeCall, toLowerHex } from '../../../chain/call/words.ts'
 import { type ChainClient, ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { EventsTarget } from '../../lending/read_events.ts'
@@ -44,20 +45,20 @@ export function createMarketReader(clock: Clock) {
      * The market at the newest block, so that every reserve with final events is included; dropped reserves are not.
      * The market's own oracle prices them. Throws `UnavailableError`.
      */
-    read(client: ChainClient, deployment: AaveV3Deployment, signal: AbortSignal): Promise<EventsTarget<LendingTarget>> {
+    read(client: ChainClient, deployment: AaveV3Deployment, work: Work): Promise<EventsTarget<LendingTarget>> {
       const { chain } = client
       const key = `aave_v3_market:${deployment.poolAddressesProvider}`
       const name = `${chain.id}:${key}`
-      const read = async (shared: AbortSignal): Promise<Reading> => {
+      const read = async (shared: Work): Promise<Reading> => {
         const query = { chainId: chain.id, deployment, clock, shape: shapes.get(name) }
         const market = await client.read((endpoint, within) => readMarket(endpoint, query, within), {
-          signal: shared,
+          work: shared,
           budgetMs: BUDGET_MS,
         })
         shapes.set(name, market.shape)
         return market
       }
-      return cache.reuse({ chain, key, read }, signal)
+      return cache.reuse({ chain, key, read }, work)
     },
   }
 }
@@ -71,7 +72,7 @@ async function readMarket(
     readonly clock: Clock
     readonly shape: Shape | undefined
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Reading> {
   const { chainId, deployment, clock } = query
   const { market } = deployment
@@ -79,7 +80,7 @@ async function readMarket(
   for (let attempts = 0; attempts < SHAPE_ATTEMPTS; attempts++) {
     const lastShape = shape
     const calls = createCalls(deployment, lastShape)
-    const { results, block } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, signal)
+    const { results, block } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, work)
     const [pool, oracle, list, ...data] = results
     const poolAddress = decodeAddress(requireWords(pool, { count: 1, market }), 0)
     const assets = lastShape?.pool === poolAddress ? decodeAssets(list, market) : undefined

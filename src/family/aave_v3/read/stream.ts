@@ -8,6 +8,7 @@ import { parseQuantity } from '../../../chain/rpc/value.ts'
 import type { ExpectedFinalBlock, Stream } from '../../../history/stream.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../lib/error.ts'
 import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../lending/lending_event.ts'
@@ -30,11 +31,11 @@ export function createLendingStream({ clock }: { readonly clock: Clock }): Strea
     filters: createFilters,
     decode: decodeLogs,
     checkContinuity,
-    isUntouched: (target, { subject: wallet, ...at }, signal) => isUntouched({ target, wallet, ...at }, signal),
-    prefetch: (target, { subject: wallet, client, finalized }, signal) =>
-      balanceReader.prefetch(client, { target, wallet, block: finalized }, signal),
-    async verify(target, { subject: wallet, client, db, toBlock }, signal) {
-      const balances = await balanceReader.read(client, { target, wallet, block: toBlock }, signal)
+    isUntouched: (target, { subject: wallet, ...at }, work) => isUntouched({ target, wallet, ...at }, work),
+    prefetch: (target, { subject: wallet, client, finalized }, work) =>
+      balanceReader.prefetch(client, { target, wallet, block: finalized }, work),
+    async verify(target, { subject: wallet, client, db, toBlock }, work) {
+      const balances = await balanceReader.read(client, { target, wallet, block: toBlock }, work)
       if (balances === undefined) return
       const rows = await readAllLendingEvents(db, { target, stream: NAME, wallet, toBlock })
       if (rows !== undefined) checkBalances(target, rows, { balances, toBlock })
@@ -65,15 +66,15 @@ type Balances = readonly TokenBalance[] | undefined
 export function createBalanceReader(clock: Clock) {
   const prefetcher = createPrefetcher<Balances>({ readsMax: AHEAD_MAX })
 
-  async function readPinned(client: ChainClient, query: BalanceQuery<number>, signal: AbortSignal) {
+  async function readPinned(client: ChainClient, query: BalanceQuery<number>, work: Work) {
     const { chainId } = query.target
     const number = BigInt(query.block)
     try {
       const block = await client.read((endpoint, within) => readBlock(endpoint, { chainId, number }, within), {
-        signal,
+        work,
         past: 'header',
       })
-      return await readBalances(client, { ...query, block, clock }, signal)
+      return await readBalances(client, { ...query, block, clock }, work)
     } catch (error) {
       if (error instanceof UnavailableError) return undefined
       throw error
@@ -82,15 +83,15 @@ export function createBalanceReader(clock: Clock) {
 
   return {
     /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
-    async read(client: ChainClient, query: BalanceQuery<number>, signal: AbortSignal): Promise<Balances> {
+    async read(client: ChainClient, query: BalanceQuery<number>, work: Work): Promise<Balances> {
       // A prefetched block may have been replaced since: a failed check is repeated without the prefetch.
-      return (await prefetcher.take(getKey(query))) ?? (await readPinned(client, query, signal))
+      return (await prefetcher.take(getKey(query))) ?? (await readPinned(client, query, work))
     },
     /** Starts that read for a block that will probably be final; `read` uses the result once. */
-    prefetch(client: ChainClient, query: BalanceQuery<ExpectedFinalBlock>, signal: AbortSignal): void {
+    prefetch(client: ChainClient, query: BalanceQuery<ExpectedFinalBlock>, work: Work): void {
       const { target, wallet, block } = query
       const key = getKey({ target, wallet, block: Number(block.number) })
-      prefetcher.start(key, (within) => readBalances(client, { ...query, clock }, within), signal)
+      prefetcher.start(key, (within) => readBalances(client, { ...query, clock }, within), work)
     },
   }
 }
@@ -103,7 +104,7 @@ function getKey({ target, wallet, block }: BalanceQuery<number>): string {
 async function readBalances(
   client: ChainClient,
   query: BalanceQuery<BalanceBlock> & { readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly TokenBalance[]> {
   const { target, wallet, block, clock } = query
   const { chainId } = target
@@ -113,7 +114,7 @@ async function readBalances(
   const pinned = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }
   const { results } = await client.read(
     (endpoint, within) => readMulticall(endpoint, { calls, block: pinned, clock }, within),
-    { signal, budgetMs: BUDGET_MS, past: block },
+    { work, budgetMs: BUDGET_MS, past: block },
   )
   return tokens.flatMap((token, index) => {
     const [scaled = '0x', indexRay = '0x'] = results.slice(2 * index, 2 * index + 2)
@@ -153,25 +154,25 @@ interface MarketFacts {
  * The check is therefore false unless all tokens of the market are known; in a market that old, the wallet must also
  * never have sent a transaction or signed a permit. Throws as `ChainClient.read`.
  */
-function createUntouchedCheck(clock: Clock): (query: UntouchedQuery, signal: AbortSignal) => Promise<boolean> {
+function createUntouchedCheck(clock: Clock): (query: UntouchedQuery, work: Work) => Promise<boolean> {
   const markets = createCache<MarketFacts>({ clock, entriesMax: MARKETS_MAX })
 
-  function getMarketFacts({ client, target, block }: UntouchedQuery, signal: AbortSignal): Promise<MarketFacts> {
+  function getMarketFacts({ client, target, block }: UntouchedQuery, work: Work): Promise<MarketFacts> {
     const key = `${target.chainId}:${target.contract}:${[...target.tokens.keys()].join()}`
-    const read = async (shared: AbortSignal) => {
+    const read = async (shared: Work) => {
       const value = await client.read((endpoint, within) => readFacts(endpoint, { target, block, clock }, within), {
-        signal: shared,
+        work: shared,
       })
       return { value, lifeMs: MARKET_MS }
     }
-    return markets.get({ key, read }, signal)
+    return markets.get({ key, read }, work)
   }
 
-  return async (query, signal) => {
+  return async (query, work) => {
     const { client, target, wallet, block } = query
     const [{ isWhole, isScaled }, state] = await Promise.all([
-      getMarketFacts(query, signal),
-      client.read((endpoint, within) => readState(endpoint, { target, wallet, block, clock }, within), { signal }),
+      getMarketFacts(query, work),
+      client.read((endpoint, within) => readState(endpoint, { target, wallet, block, clock }, within), { work }),
     ])
     return isWhole && state.isEmpty && (isScaled || state.neverSigned)
   }
@@ -180,7 +181,7 @@ function createUntouchedCheck(clock: Clock): (query: UntouchedQuery, signal: Abo
 async function readState(
   endpoint: Endpoint,
   { target, wallet, block, clock }: Omit<UntouchedQuery, 'client'> & { readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<{ readonly isEmpty: boolean; readonly neverSigned: boolean }> {
   const tokens = [...target.tokens].filter(([, token]) => isIndexTracked(token))
   const supplies = tokens.filter(([, { side }]) => side === 'supply')
@@ -190,8 +191,8 @@ async function readState(
   })
   const state = [...tokens.map(toCall(SCALED_BALANCE_OF)), ...tokens.map(toCall(GET_PREVIOUS_INDEX))]
   const [{ results }, sentCount] = await Promise.all([
-    readMulticall(endpoint, { calls: [...state, ...supplies.map(toCall(NONCES))], block, clock }, signal),
-    readNonce(endpoint, { account: wallet, block }, signal),
+    readMulticall(endpoint, { calls: [...state, ...supplies.map(toCall(NONCES))], block, clock }, work),
+    readNonce(endpoint, { account: wallet, block }, work),
   ])
   const areZero = (some: typeof results) => some.every((answer) => tryDecodeUint(answer) === 0n)
   const permits = results.slice(state.length)
@@ -201,18 +202,18 @@ async function readState(
 async function readFacts(
   endpoint: Endpoint,
   { target, block, clock }: { readonly target: LendingTarget; readonly block: PinnedBlock; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<MarketFacts> {
   const ask = async (to: Address, data: Hex): Promise<Address> => {
-    const { results } = await readMulticall(endpoint, { calls: [{ to, data }], block, clock }, signal)
+    const { results } = await readMulticall(endpoint, { calls: [{ to, data }], block, clock }, work)
     const address = tryDecodeAddress(results[0])
     if (address === undefined) throw new UpstreamError('Cannot read the market: it does not return its contracts')
     return address
   }
   const configurator = await ask(await ask(target.contract, ADDRESSES_PROVIDER), GET_POOL_CONFIGURATOR)
   const [nonce, firstBlock] = await Promise.all([
-    readNonce(endpoint, { account: configurator, block }, signal),
-    readBlock(endpoint, { chainId: target.chainId, number: BigInt(target.startBlock) }, signal),
+    readNonce(endpoint, { account: configurator, block }, work),
+    readBlock(endpoint, { chainId: target.chainId, number: BigInt(target.startBlock) }, work),
   ])
   // No market has 10,000 tokens.
   const isWhole = nonce < 10_000n && hasAllTokens(target.tokens, { configurator, nonce: Number(nonce) })
@@ -223,8 +224,8 @@ async function readFacts(
 function readNonce(
   endpoint: Endpoint,
   { account, block }: { readonly account: Hex; readonly block: PinnedBlock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<bigint> {
   const params = [account, { blockHash: block.hash }]
-  return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, signal)
+  return endpoint.request({ method: 'eth_getTransactionCount', params, parse: parseQuantity }, work)
 }

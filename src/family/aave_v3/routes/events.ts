@@ -45,9 +45,9 @@ export function eventsRoute(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.events,
-    async read({ chain_id: chainId, market_id: market, ...query }, { signal }) {
+    async read({ chain_id: chainId, market_id: market, ...query }, { work }) {
       const { client, deployment } = findMarketTarget(reader(), { chainId, market })
-      return events().read({ client, pendingTarget: history().read(client, deployment, signal), ...query }, signal)
+      return events().read({ client, pendingTarget: history().read(client, deployment, work), ...query }, work)
     },
     present: ({ events, total, block }, { chain_id, page, limit }, { url }) => ({
       data: events.map(presentEvent),

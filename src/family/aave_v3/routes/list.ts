@@ -15,6 +15,7 @@ import {
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Reply, type Route } from '../../../http/route/route.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { EVM_ADDRESS } from '../../../lib/text/text_format.ts'
 import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
@@ -78,7 +79,7 @@ export function createRoutes({
       ),
       output: listOutput,
       charge: CHARGES.list,
-      read: ({ wallet, ...filter }, { signal }) => readMatching(reader(), { wallets: [wallet], filter }, signal),
+      read: ({ wallet, ...filter }, { work }) => readMatching(reader(), { wallets: [wallet], filter }, work),
       present: (result, { target_health_factor: target, full, ...paged }, { url }) =>
         presentMatching(result, { ...paged, url }, (positions) => presentWallet(positions, { target, full })),
     }),
@@ -102,7 +103,7 @@ export function createRoutes({
       ),
       output: batchOutput,
       charge: CHARGES.batch,
-      read: ({ wallets, ...filter }, { signal }) => readMatching(reader(), { wallets, filter }, signal),
+      read: ({ wallets, ...filter }, { work }) => readMatching(reader(), { wallets, filter }, work),
       present: (result, { target_health_factor: target, ...paged }, { url }) =>
         presentMatching(result, { ...paged, url }, (positions) => presentReduced(positions, target)),
     }),
@@ -118,10 +119,10 @@ interface Filter extends Moment {
 async function readMatching(
   reader: LendingReader,
   { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
-  signal: AbortSignal,
+  work: Work,
 ) {
-  const options = { targets: selectTargets(reader, filter), moment: filter, past: reader.past, signal }
-  const reads = await readAt(options, (targets) => reader.read(wallets, { targets, signal }))
+  const options = { targets: selectTargets(reader, filter), moment: filter, past: reader.past, work }
+  const reads = await readAt(options, (targets) => reader.read(wallets, { targets, work }))
   const [unanswerable] = reads.flatMap((read) => read.unanswerable)
   if (unanswerable !== undefined) throw unvaluedMarketError(unanswerable)
   const order = new Map(wallets.map((wallet, index) => [wallet, index]))

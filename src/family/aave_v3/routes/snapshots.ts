@@ -47,9 +47,9 @@ export function snapshotsRoute(options: {
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the wallet’s first movement.' },
     charge: CHARGES.snapshots,
-    read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { signal }) {
+    read({ chain_id: chainId, wallet, market_id: market, max_snapshots: max }, { work }) {
       const target = findMarketTarget(reader(), { chainId, market })
-      return series().read({ target: snapshotMarket(reader(), target), wallet, max }, signal)
+      return series().read({ target: snapshotMarket(reader(), target), wallet, max }, work)
     },
     present: ({ snapshots, newest, isUnwitnessed, cutAt }, { chain_id }) => ({
       data: presentSnapshots(snapshots),

@@ -8,6 +8,7 @@ import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import { chunk } from '../../../lib/async/chunk.ts'
 import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
@@ -132,27 +133,27 @@ export function createKaminoReader(options: {
      * was read before, else in at most three. Throws `UpstreamError` if Solana cannot be read, if an account that the
      * obligation names is missing or broken, or if the program would accept no price of a token.
      */
-    readObligation(target: ObligationTarget, signal: AbortSignal): Promise<WithExpiry<ObligationReading>> {
+    readObligation(target: ObligationTarget, work: Work): Promise<WithExpiry<ObligationReading>> {
       const { address, market, wallet } = target
-      return singles(`${address}:${market}:${wallet}`, (session) => readOne(session, target), signal)
+      return singles(`${address}:${market}:${wallet}`, (session) => readOne(session, target), work)
     },
     /**
      * Finds and reads all obligations of a wallet. Throws `UpstreamError` as for one obligation, and if the obligations
      * changed between finding and reading; `CodedError` INVALID_PARAMETER if they are too many.
      */
-    readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<WalletObligations>> {
+    readWallet(query: WalletQuery, work: Work): Promise<WithExpiry<WalletObligations>> {
       const { wallet, market = '' } = query
-      return lists(`${wallet}:${market}`, (session) => readFigures(session, query), signal)
+      return lists(`${wallet}:${market}`, (session) => readFigures(session, query), work)
     },
     /**
      * Finds and reads the obligations of many wallets, from fewer seeds if they are derived. Throws `CodedError`
      * GATEWAY_TIMEOUT after 15 s; obligations found until then are kept for a retry while they are as young as an answer.
      */
-    async readWallets(query: BatchQuery, signal: AbortSignal) {
+    async readWallets(query: BatchQuery, work: Work) {
       const startedMs = clock.monotonicMs()
-      const limits = { signal, untilMs: startedMs + BATCH_BUDGET_MS }
-      const work = (session: SolanaSession) => readMany(session, query, limits)
-      const batch = await solana.read(work, { signal, budgetMs: BATCH_BUDGET_MS })
+      const limits = { work, untilMs: startedMs + BATCH_BUDGET_MS }
+      const task = (session: SolanaSession) => readMany(session, query, limits)
+      const batch = await solana.read(task, { work, budgetMs: BATCH_BUDGET_MS })
       const obligationsByWallet = groupBy(
         await valueAll(batch.wallets.flatMap(({ obligations }) => obligations)),
         (each) => each.wallet,
@@ -165,9 +166,9 @@ export function createKaminoReader(options: {
      * the cluster's clock, and the positions in the order of the targets: `broken` if figures cannot be computed.
      * Throws `UpstreamError` if Solana cannot be read.
      */
-    async readObligations(targets: readonly MarketObligation[], minSlot: bigint, signal: AbortSignal) {
-      const work = (session: SolanaSession) => read(session, targets, minSlot)
-      const { reads, slots, timestampSec } = await solana.read(work, { signal, budgetMs: LIST_BUDGET_MS })
+    async readObligations(targets: readonly MarketObligation[], minSlot: bigint, work: Work) {
+      const task = (session: SolanaSession) => read(session, targets, minSlot)
+      const { reads, slots, timestampSec } = await solana.read(task, { work, budgetMs: LIST_BUDGET_MS })
       const positions = await mapCooperatively(reads, VALUED_IN_TURN, (each) =>
         each.kind === 'found' ? assessObligation(each.snapshot, { slotMs }) : each.kind,
       )
@@ -202,7 +203,7 @@ interface BatchQuery extends Pick<WalletQuery, 'market'> {
 interface BatchLimits {
   /** Deadline, milliseconds of the monotonic clock. */
   readonly untilMs: number
-  readonly signal: AbortSignal
+  readonly work: Work
 }
 
 /** Obligations of many wallets as of a slot. */
@@ -227,14 +228,14 @@ function createBatchReader(options: {
     getWeight: ({ found: { targets } }) => targets.length,
   })
 
-  /** Runs `work`, and again while all endpoints limit their rate and time is left. */
-  async function retryRateLimited<T>(work: () => Promise<T>, { untilMs, signal }: BatchLimits): Promise<T> {
+  /** Runs `task`, and again while all endpoints limit their rate and time is left. */
+  async function retryRateLimited<T>(task: () => Promise<T>, { untilMs, work }: BatchLimits): Promise<T> {
     for (;;) {
       try {
-        return await work()
+        return await task()
       } catch (error) {
         if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + RATE_LIMIT_DELAY_MS >= untilMs) throw error
-        await clock.sleep(RATE_LIMIT_DELAY_MS, signal)
+        await clock.sleep(RATE_LIMIT_DELAY_MS, work.signal)
       }
     }
   }
@@ -258,34 +259,34 @@ function createBatchReader(options: {
     const { slot } = await retryRateLimited(() => session.accounts([]), limits)
     const minSlot = slot > slotsApartMax ? slot - slotsApartMax : 0n
     // Each starts in its own turn of the event loop, because encoding the requests takes time.
-    const derive = async (group: readonly string[], signal: AbortSignal) => {
+    const derive = async (group: readonly string[], work: Work) => {
       await yieldToEventLoop()
       const narrowing = { market, minSlot }
-      const derived = await retryRateLimited(() => finder.derive(session.until(signal), group, narrowing), {
+      const derived = await retryRateLimited(() => finder.derive(session.until(work.signal), group, narrowing), {
         ...limits,
-        signal,
+        work,
       })
       for (const [index, wallet] of group.entries()) remember(wallet, derived[index] as FoundObligations)
     }
-    const search = async (wallet: string, signal: AbortSignal): Promise<boolean> => {
+    const search = async (wallet: string, work: Work): Promise<boolean> => {
       await yieldToEventLoop()
-      const searched = await retryRateLimited(() => finder.search(session.until(signal), wallet, minSlot), {
+      const searched = await retryRateLimited(() => finder.search(session.until(work.signal), wallet, minSlot), {
         ...limits,
-        signal,
+        work,
       })
       if (searched !== undefined) remember(wallet, searched)
       return searched !== undefined
     }
-    const findOne = async (wallet: string, signal: AbortSignal) => {
-      if (!(await search(wallet, signal))) await derive([wallet], signal)
+    const findOne = async (wallet: string, work: Work) => {
+      if (!(await search(wallet, work))) await derive([wallet], work)
     }
 
     // The first wallet shows whether an endpoint can search; if not, deriving it fills the cache for the others.
-    const { signal } = limits
-    if (await search(first, signal)) await forEachLimit(remaining, CONCURRENCY_MAX, findOne, signal)
+    const { work } = limits
+    if (await search(first, work)) await forEachLimit(remaining, CONCURRENCY_MAX, findOne, work)
     else {
-      await derive([first], signal)
-      await forEachLimit(chunk(remaining, WALLETS_PER_DERIVATION), CONCURRENCY_MAX, derive, signal)
+      await derive([first], work)
+      await forEachLimit(chunk(remaining, WALLETS_PER_DERIVATION), CONCURRENCY_MAX, derive, work)
     }
   }
 
@@ -327,7 +328,7 @@ function createBatchReader(options: {
       for (const wallet of query.wallets) recentlyFound.delete(getKey(wallet, query.market))
       return batch
     } catch (error) {
-      if (limits.signal.aborted || clock.monotonicMs() + TIMEOUT_MARGIN_MS < limits.untilMs) throw error
+      if (limits.work.signal.aborted || clock.monotonicMs() + TIMEOUT_MARGIN_MS < limits.untilMs) throw error
       const isDerived = [...foundByWallet.values()].some(({ by }) => by !== 'search')
       const advice = isDerived ? '; no endpoint searches programs: set SOLANA_RPC_URL to one that does' : ''
       const message = `Cannot answer: read ${foundByWallet.size} of ${total} wallets in time; retry with fewer wallets${advice}`

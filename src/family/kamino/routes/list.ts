@@ -45,8 +45,8 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       errors: [502],
       budgetMs: LIST_BUDGET_MS + SPARE_MS,
       charge: CHARGES.list,
-      async read({ wallet, market_address: market }, { signal }) {
-        const { obligations, ...read } = await reader().readWallet({ wallet, market }, signal)
+      async read({ wallet, market_address: market }, { work }) {
+        const { obligations, ...read } = await reader().readWallet({ wallet, market }, work)
         return { ...read, wallets: obligations.length === 0 ? [] : [{ wallet, obligations }] }
       },
       count: ({ wallets }) => wallets.length,
@@ -81,7 +81,7 @@ export function listRoutes(reader: () => KaminoReader): readonly Route[] {
       errors: [502, 504],
       budgetMs: BATCH_BUDGET_MS + SPARE_MS,
       charge: CHARGES.batch,
-      read: ({ wallets, market_address: market }, { signal }) => reader().readWallets({ wallets, market }, signal),
+      read: ({ wallets, market_address: market }, { work }) => reader().readWallets({ wallets, market }, work),
       count: ({ wallets }) => wallets.length,
       untilMs: ({ untilMs }) => untilMs,
       present: ({ slot, isMixed, wallets, by }, { target_health_factor: target, page, limit }, { url }) => ({

@@ -3,6 +3,7 @@ import { SOLANA_CHAIN_ID } from '../../../chain/solana/client.ts'
 import { noMoment, solanaAddress, targetHealthFactor } from '../../../http/request/input.ts'
 import { signedReceipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { toAsOfSlot } from '../../moment.ts'
 import { LENDING_TOOLS } from '../../tools.ts'
@@ -28,9 +29,9 @@ type Input = v.InferOutput<typeof input>
 
 /** Creates the routes for yield and risk of one obligation. */
 export function obligationRoutes(reader: () => KaminoReader): readonly Route[] {
-  async function read(query: Input, { signal }: { readonly signal: AbortSignal }): Promise<FoundObligation> {
+  async function read(query: Input, { work }: { readonly work: Work }): Promise<FoundObligation> {
     const { obligation_address: address, market_address: market, wallet } = query
-    const reading = await reader().readObligation({ address, market, wallet }, signal)
+    const reading = await reader().readObligation({ address, market, wallet }, work)
     if (reading.kind === 'absent') throw notFoundError(query, reading.reason)
     return reading
   }

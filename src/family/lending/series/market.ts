@@ -3,6 +3,7 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import type { QuorumResult } from '../../../chain/past/quorum.ts'
 import type { SnapshotSeries } from '../../../finance/series/series.ts'
 import type { SnapshotTarget } from '../../../finance/series/target.ts'
+import type { Work } from '../../../lib/async/work.ts'
 
 /** Figures of a wallet in a market at a midnight, as the live route formats them. */
 export interface SnapshotFigures {
@@ -26,6 +27,6 @@ export interface SnapshotMarket extends SnapshotTarget<SnapshotFigures> {
   readMovements(
     block: PinnedBlock | undefined,
     wallets: readonly Address[],
-    signal: AbortSignal,
+    work: Work,
   ): Promise<QuorumResult<readonly boolean[]>>
 }

@@ -8,6 +8,7 @@ import type { FirstDay, SnapshotStore } from '../../../finance/series/store.ts'
 import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
 import type { Recheck } from '../../../history/recheck.ts'
 import { readInHalves } from '../../../lib/async/halves.ts'
+import { createWork, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { SnapshotFigures, SnapshotMarket } from './market.ts'
@@ -26,10 +27,10 @@ export function createSeriesStartFinder(parts: {
   async function readMovement(
     { target: market, wallet }: SeriesRequest<SnapshotMarket>,
     { day, heard: onWitnesses }: { readonly day: number; readonly heard: (witnesses: number) => void },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<Movement> {
     try {
-      const block = await midnights.findBlock(market.client, day, signal)
+      const block = await midnights.findBlock(market.client, day, work)
       const { hasMoved, witnesses } = await checkMovement(market, { wallet, block })
       onWitnesses(Math.min(witnesses, block.witnesses))
       return hasMoved ? 'before' : 'not_yet'
@@ -42,10 +43,7 @@ export function createSeriesStartFinder(parts: {
   }
 
   /** Finds the first midnight with a snapshot; undefined if the wallet never moved a token. */
-  async function findSeriesStart(
-    request: SeriesRequest<SnapshotMarket>,
-    signal: AbortSignal,
-  ): Promise<SeriesStart | undefined> {
+  async function findSeriesStart(request: SeriesRequest<SnapshotMarket>, work: Work): Promise<SeriesStart | undefined> {
     const { target: market, wallet } = request
     const series = await store.findSeries(market, wallet)
     const storedFirst = series?.first
@@ -55,7 +53,7 @@ export function createSeriesStartFinder(parts: {
     // Follow the wallet at once: without past state a missed midnight is lost.
     if (series === undefined) await store.follow(market, wallet, undefined)
     try {
-      const { first, witnesses } = await findFirst(request, signal)
+      const { first, witnesses } = await findFirst(request, work)
       // A cut search cannot correct the stored day: no endpoint reaches back.
       if (storedFirst !== undefined && first.isCut) return { day: storedFirst.day, isCut: false }
       if (!first.isCut) await storeFirst(request, { known: storedFirst, found: { day: first.day, witnesses } })
@@ -68,13 +66,13 @@ export function createSeriesStartFinder(parts: {
     }
   }
 
-  async function findFirst(request: SeriesRequest<SnapshotMarket>, signal: AbortSignal) {
+  async function findFirst(request: SeriesRequest<SnapshotMarket>, work: Work) {
     let witnesses = Number.POSITIVE_INFINITY
     const onWitnesses = (count: number) => {
       witnesses = Math.min(witnesses, count)
     }
     const search = { from: request.target.firstDayMin, to: today() + 1 }
-    const first = await findFirstDay(search, (day) => readMovement(request, { day, heard: onWitnesses }, signal))
+    const first = await findFirstDay(search, (day) => readMovement(request, { day, heard: onWitnesses }, work))
     // No midnight was read, so there is no count of witnesses.
     const witnessCount = Number.isFinite(witnesses) ? witnesses : 1
     recheck.recordAnswer(request.target.client, witnessCount)
@@ -166,7 +164,7 @@ export function createMovementCheck() {
     })
     async function readPart(part: readonly Address[]): Promise<readonly WalletMovement[]> {
       // A signal of its own: one caller's abort must not end the call of the others.
-      const { value, endpoints } = await market.readMovements(block, part, new AbortController().signal)
+      const { value, endpoints } = await market.readMovements(block, part, createWork(new AbortController().signal))
       return part.map((_, index) => ({ hasMoved: value[index] === true, witnesses: endpoints.length }))
     }
     const group: Group = { wallets, answers }

@@ -47,7 +47,7 @@ export function createEnumerableProtocol(
       return [
         {
           title: `${exchange.name} ${code}`,
-          complete: (reader, signal) => reader.complete({ stream, target }, signal),
+          complete: (reader, work) => reader.complete({ stream, target }, work),
         },
       ]
     },

@@ -15,8 +15,7 @@ import type { PendingTip } from '../../../history/tip.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { runCooperatively, yieldIfLarge } from '../../../lib/async/cooperative.ts'
-import { registerTimeoutError } from '../../../lib/async/timeout_error.ts'
-import { noteUnwitnessed, tellUnwitnessed } from '../../../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, tellUnwitnessed, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
@@ -49,21 +48,21 @@ export interface PositionHistory extends ReplayedHistory {
 /** Reads histories of positions. */
 export interface PositionHistoryReader<Query extends PositionHistoryQuery = PositionHistoryQuery> {
   /** Prefetches the chain tip before the position is known. */
-  prepare(client: ChainClient, signal: AbortSignal): PendingTip | undefined
+  prepare(client: ChainClient, work: Work): PendingTip | undefined
   /**
    * Reads a history; undefined if the position was not minted up to the block. Notes if logs or prices rest on the word
    * of one endpoint. Throws `UnavailableError` until history is complete.
    */
-  read(query: Query, signal: AbortSignal): Promise<PositionHistory | undefined>
+  read(query: Query, work: Work): Promise<PositionHistory | undefined>
 }
 
 /** How a family reads the flows of its positions. `Row` is a row of its stream. */
 export interface PositionHistorySource<Query extends PositionHistoryQuery, Row, Target extends StreamTarget> {
   readonly stream: Stream<Row, Target>
   /** Finds the source of a history; undefined if there is none up to the block. Throws as `read` of the reader. */
-  locate(query: Query, toBlock: bigint, signal: AbortSignal): Promise<HistoryTarget<Target> | undefined>
+  locate(query: Query, toBlock: bigint, work: Work): Promise<HistoryTarget<Target> | undefined>
   /** Reads all flows of a part; undefined if some are not stored. Throws as `PositionHistoryReader.read`. */
-  readFlows(query: Query, part: HistoryPart<Row, Target>, signal: AbortSignal): Promise<HistoryFlows | undefined>
+  readFlows(query: Query, part: HistoryPart<Row, Target>, work: Work): Promise<HistoryFlows | undefined>
   /**
    * Reads tokens and range of the position, from its first flow and the last final block; `poolPrice` is absent if the
    * flows themselves contain the price of their pool. Throws as `PositionHistoryReader.read`.
@@ -71,7 +70,7 @@ export interface PositionHistorySource<Query extends PositionHistoryQuery, Row, 
   readOrigin(
     query: Query,
     bounds: { readonly first: PositionFlow; readonly finalTo: number },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<{ readonly subject: PnlSubject; readonly poolPrice?: ReadPoolPrice }>
 }
 
@@ -121,11 +120,11 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
   const prices = createPriceReader({ db, clock })
   const readFacts = createFactsReader({ prices, clock })
 
-  async function readFlowsUpTo(query: Query, cached: CachedHistory | undefined, signal: AbortSignal) {
+  async function readFlowsUpTo(query: Query, cached: CachedHistory | undefined, work: Work) {
     const { client, tokenId, block, pendingTip } = query
-    const toBlock = block ?? (await readNewest(client, signal)).number
-    registerTimeoutError(signal, () => mintPendingError(query))
-    const at = await source.locate(query, toBlock, signal)
+    const toBlock = block ?? (await readNewest(client, work)).number
+    work.onTimeout(() => mintPendingError(query))
+    const at = await source.locate(query, toBlock, work)
     if (at === undefined) return undefined
     const {
       storedTo,
@@ -133,15 +132,15 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       block: end,
       version,
       isAgreed,
-    } = await history.ensure({ stream, ...at, upTo: block, pendingTip }, signal)
-    if (!isAgreed) noteUnwitnessed(signal, [client.chain.id])
+    } = await history.ensure({ stream, ...at, upTo: block, pendingTip }, work)
+    if (!isAgreed) noteUnwitnessed(work, [client.chain.id])
     const isSame = cached !== undefined && cached.version === version
     const before = isSame && cached.storedTo <= storedTo ? cached : undefined
     const fromBlock = Math.max(at.startBlock, (before?.storedTo ?? -1) + 1)
     const pricesAhead = (tokens: Pair<PnlToken>) =>
       prices.createPrefetcher(client, { source: { kind: 'chain' }, tokens: tokens.map(getPricedToken) })
     const part = { at, fromBlock, storedTo, tail, end, max: FLOWS_MAX + 1, pricesAhead }
-    const flows = await source.readFlows(query, part, signal)
+    const flows = await source.readFlows(query, part, work)
     if (flows === undefined) throw new PendingError(`The history of position ${tokenId} is not stored yet`)
     const stored = [...(before?.rows ?? []), ...flows.stored]
     const last = Number(block ?? end.number)
@@ -151,22 +150,22 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
   }
 
   return {
-    prepare: ({ chain }, signal) => history.prepare?.(chain.id, signal),
-    async read(query, signal) {
+    prepare: ({ chain }, work) => history.prepare?.(chain.id, work),
+    async read(query, work) {
       const key = getPositionKey(query)
-      const flows = await readFlowsUpTo(query, cache.find(key), signal)
+      const flows = await readFlowsUpTo(query, cache.find(key), work)
       const [first] = flows?.rows ?? []
       if (flows === undefined || first === undefined) return undefined
       const { rows, stored, end, storedTo, before, version, isCut } = flows
-      const { subject, poolPrice } = await source.readOrigin(query, { first, finalTo: storedTo }, signal)
+      const { subject, poolPrice } = await source.readOrigin(query, { first, finalTo: storedTo }, work)
       const knownFacts = before?.facts ?? new Map<number, BlockFacts>()
       await yieldIfLarge(rows)
       const { client, tokenId } = query
       const unknownFlows = { rows: filterUnknownRows({ rows, stored }, knownFacts), finalTo: storedTo }
-      const newFacts = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknownFlows }, signal)
+      const newFacts = await readFacts({ client, tokenId, poolPrice, tokens: subject.tokens, ...unknownFlows }, work)
       await yieldIfLarge(rows)
       const facts = newFacts.size === 0 ? knownFacts : new Map([...knownFacts, ...newFacts])
-      if (rows.some(({ block }) => facts.get(block)?.isAlone)) noteUnwitnessed(signal, [client.chain.id])
+      if (rows.some(({ block }) => facts.get(block)?.isAlone)) noteUnwitnessed(work, [client.chain.id])
       // A history up to an earlier block is not cached.
       if (isCut || rows.length < stored.length)
         return { ...(await replayFrom(undefined, { rows, facts, subject })), end }
@@ -196,12 +195,12 @@ function mintPendingError(query: PositionHistoryQuery): PendingError {
   )
 }
 
-function readNewest(client: ChainClient, signal: AbortSignal): Promise<PinnedBlock> {
-  return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal })
+function readNewest(client: ChainClient, work: Work): Promise<PinnedBlock> {
+  return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { work })
 }
 
 /** The square-root price of a pool in Q96 at the end of a block; undefined if no endpoint keeps that state. */
-type ReadPoolPrice = (block: PriceBlock, signal: AbortSignal) => Promise<bigint | undefined>
+type ReadPoolPrice = (block: PriceBlock, work: Work) => Promise<bigint | undefined>
 
 /** The blocks of a position's flows. */
 interface FactsQuery {
@@ -223,7 +222,7 @@ type GroupedFactsQuery = FactsQuery & { readonly byBlock: ReadonlyMap<number, re
  * Throws `UnavailableError` if the chain cannot be read, with the progress if its endpoints are too slow for a single
  * block.
  */
-type ReadFacts = (query: FactsQuery, signal: AbortSignal) => Promise<ReadonlyMap<number, BlockFacts>>
+type ReadFacts = (query: FactsQuery, work: Work) => Promise<ReadonlyMap<number, BlockFacts>>
 
 /** Most blocks read at the same time. */
 const BLOCKS_AT_ONCE = 24
@@ -237,20 +236,20 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
   const runAdaptively = createAdaptiveConcurrency(BLOCKS_AT_ONCE)
 
   /** Reads a block: its time from its logs, else from its header, with its hash if it may be replaced. */
-  async function readBlock({ client, byBlock, finalTo }: GroupedFactsQuery, number: number, signal: AbortSignal) {
-    if (number > finalTo) return await blocks.findByNumber(client, BigInt(number), signal)
+  async function readBlock({ client, byBlock, finalTo }: GroupedFactsQuery, number: number, work: Work) {
+    if (number > finalTo) return await blocks.findByNumber(client, BigInt(number), work)
     const logged = byBlock.get(number)?.[0]?.timestampSec ?? null
-    const timestampSec = logged === null ? await readTime(client, number, signal) : BigInt(logged)
+    const timestampSec = logged === null ? await readTime(client, number, work) : BigInt(logged)
     return { number: BigInt(number), timestampSec }
   }
 
   /** Reads the time of a final block. */
-  function readTime(client: FinanceClient, number: number, signal: AbortSignal): Promise<bigint> {
-    const read = async (shared: AbortSignal) => {
+  function readTime(client: FinanceClient, number: number, work: Work): Promise<bigint> {
+    const read = async (shared: Work) => {
       const { timestampSec, witnesses } = await blocks.findByNumber(client, BigInt(number), shared)
       return { value: timestampSec, lifeMs: getCacheTtlMs(client, witnesses) }
     }
-    return times.get({ key: `${client.chain.id}:${number}`, read }, signal)
+    return times.get({ key: `${client.chain.id}:${number}`, read }, work)
   }
 
   async function readBatch(
@@ -259,16 +258,16 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
       some: batch,
       wanted: pricedNumbers,
     }: { readonly some: readonly PriceBlock[]; readonly wanted: ReadonlySet<number> },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<[number, BlockFacts][]> {
     const { client, tokens, poolPrice, byBlock, finalTo } = query
     const priced = batch.filter(({ number }) => pricedNumbers.has(Number(number)))
     const pricesToRead = priced.flatMap((block) =>
       tokens.map((token) => ({ token: getPricedToken(token), block, isFinal: Number(block.number) <= finalTo })),
     )
-    const outcomes = await prices.pricesAt(client, { source: { kind: 'chain' }, requests: pricesToRead }, signal)
+    const outcomes = await prices.pricesAt(client, { source: { kind: 'chain' }, requests: pricesToRead }, work)
     return await allOrAbort(
-      batch.map((block) => async (shared: AbortSignal): Promise<[number, BlockFacts]> => {
+      batch.map((block) => async (shared: Work): Promise<[number, BlockFacts]> => {
         const { timestampSec } = block
         const number = Number(block.number)
         const at = priced.indexOf(block)
@@ -287,11 +286,11 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
         const { value, unwitnessed } = await tellUnwitnessed(shared, (part) => poolPrice(block, part))
         return [number, { timestampSec, own, isAlone: isAlone || unwitnessed.size > 0, sqrtPriceX96: value }]
       }),
-      signal,
+      work,
     )
   }
 
-  return async (ungrouped, signal) => {
+  return async (ungrouped, work) => {
     const query = { ...ungrouped, byBlock: groupBy(ungrouped.rows, ({ block }) => block) }
     const { client } = query
     const numbers = [...query.byBlock.keys()]
@@ -299,11 +298,11 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
     const facts = new Map<number, BlockFacts>()
     const pendingError = () =>
       blocksPendingError(query, { what: 'the prices of its flows are', done: facts.size, total: numbers.length })
-    registerTimeoutError(signal, pendingError)
+    work.onTimeout(pendingError)
     const reading = runAdaptively({ chainId: client.chain.id, items: numbers }, async (next) => {
-      const blockReads = next.map((number) => (shared: AbortSignal) => readBlock(query, number, shared))
-      const batch = await allOrAbort(blockReads, signal)
-      for (const [number, blockFacts] of await readBatch(query, { some: batch, wanted: pricedNumbers }, signal))
+      const blockReads = next.map((number) => (shared: Work) => readBlock(query, number, shared))
+      const batch = await allOrAbort(blockReads, work)
+      for (const [number, blockFacts] of await readBatch(query, { some: batch, wanted: pricedNumbers }, work))
         facts.set(number, blockFacts)
     })
     await reading.catch((error: unknown) => {

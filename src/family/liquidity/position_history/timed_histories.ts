@@ -1,7 +1,6 @@
 import { untilAborted } from '../../../lib/async/abort.ts'
 import { createFairQueue } from '../../../lib/async/fair_queue.ts'
-import { getRequesters, type Requesters, withRequesters } from '../../../lib/async/requesters.ts'
-import { continueWork } from '../../../lib/async/unwitnessed.ts'
+import { createWork, limitWork, type Requesters, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { AbortedError, PendingError } from '../../../lib/error.ts'
 import {
@@ -18,13 +17,13 @@ type TimedHistory = PositionHistory | 'pending' | 'failed'
 export interface TimedHistories<Query extends PositionHistoryQuery = PositionHistoryQuery> {
   /**
    * Reads histories in the order of the queries, within two seconds. Those that take longer are read in the background
-   * for a later answer. Throws `AbortedError` if `signal` fires, and then starts no background read.
+   * for a later answer. Throws `AbortedError` if `work` ends, and then starts no background read.
    */
   read(queries: readonly Query[], limits: WaitLimits): Promise<TimedHistory[]>
 }
 
 export interface WaitLimits {
-  readonly signal: AbortSignal
+  readonly work: Work
   /** Deadline of the request, milliseconds of the monotonic clock. */
   readonly untilMs: number
 }
@@ -60,7 +59,7 @@ export function createTimedHistories<Query extends PositionHistoryQuery>(options
     workers++
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       queued.delete(next.key)
-      await readWithin(next.query, withRequesters(next.requesters, clock.timeout(BACKGROUND_MS)))
+      await readWithin(next.query, createWork(clock.timeout(BACKGROUND_MS), { requesters: next.requesters }))
     }
     workers--
   }
@@ -75,33 +74,32 @@ export function createTimedHistories<Query extends PositionHistoryQuery>(options
     if (workers < BACKGROUND_CONCURRENCY_MAX) void work()
   }
 
-  async function readWithin(query: Query, signal: AbortSignal): Promise<TimedHistory> {
+  async function readWithin(query: Query, work: Work): Promise<TimedHistory> {
     try {
-      const history = await untilAborted(histories.read(query, signal), signal)
+      const history = await untilAborted(histories.read(query, work), work.signal)
       if (history === undefined) return 'failed'
       // History that ends earlier does not cover this block.
       return history.end.number < (query.block ?? 0n) ? 'pending' : history
     } catch (error) {
-      return signal.aborted || error instanceof PendingError ? 'pending' : 'failed'
+      return work.signal.aborted || error instanceof PendingError ? 'pending' : 'failed'
     }
   }
 
   return {
-    async read(queries, { signal, untilMs }) {
+    async read(queries, { work, untilMs }) {
       const waitMs = Math.min(WAIT_MS, untilMs - SHOW_MS - clock.monotonicMs())
-      const requesters = getRequesters(signal)
-      const waitSignal = continueWork(signal, AbortSignal.any([signal, clock.timeout(waitMs)]))
+      const limited = limitWork(work, clock.timeout(waitMs))
       const outcomes: TimedHistory[] = []
       const remaining = queries.entries()
       async function readRemaining(): Promise<void> {
         for (const [index, query] of remaining) {
-          outcomes[index] = waitSignal.aborted ? 'pending' : await readWithin(query, waitSignal)
+          outcomes[index] = limited.signal.aborted ? 'pending' : await readWithin(query, limited)
         }
       }
       await Promise.all(Array.from({ length: CONCURRENCY_MAX }, readRemaining))
-      if (signal.aborted) throw new AbortedError('The caller left')
+      if (work.signal.aborted) throw new AbortedError('The caller left')
       for (const [index, query] of queries.entries())
-        if (outcomes[index] === 'pending') queueInBackground(query, requesters)
+        if (outcomes[index] === 'pending') queueInBackground(query, work.requesters)
       return outcomes
     },
   }

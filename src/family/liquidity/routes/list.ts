@@ -53,18 +53,18 @@ export function listRoute<
     output: protocol.outputs.list,
     errors: [503],
     charge: POSITION_CHARGES.list,
-    async read({ wallet, status, full, page, limit, ...query }, { signal, untilMs, isStateOnly }) {
+    async read({ wallet, status, full, page, limit, ...query }, { work, untilMs, isStateOnly }) {
       const reader = connected()
       const targets = selectTargets(reader.targets, query, protocol)
-      const list = await readAt({ targets, moment: query, past: reader.past, signal }, async (resolved) => {
+      const list = await readAt({ targets, moment: query, past: reader.past, work }, async (resolved) => {
         const reads = await reader
-          .readWallet(wallet, { targets: resolved, isFull: full, signal })
+          .readWallet(wallet, { targets: resolved, isFull: full, work })
           .catch((error: unknown) => {
             throw toListError(error, resolved)
           })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = slicePage(matching, { page, limit })
-        const completed = await reader.complete(wallet, { reads, positions, isFull: full, signal })
+        const completed = await reader.complete(wallet, { reads, positions, isFull: full, work })
         const { positions: items, unreadable } = completed
         return { targets: resolved, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
@@ -72,9 +72,9 @@ export function listRoute<
       const readPnls = (): Promise<readonly PnlOutcome[]> | readonly PnlOutcome[] =>
         isStateOnly
           ? list.items.map(() => ({ status: protocol.pnlStatusOfState }))
-          : histories().readOutcomes(list, { signal, untilMs })
+          : histories().readOutcomes(list, { work, untilMs })
       const [figures, pnls] = await Promise.all([
-        reader.readFull(list.items, { ...list, signal }, list.reads),
+        reader.readFull(list.items, { ...list, work }, list.reads),
         readPnls(),
       ])
       return { ...list, full: figures.map((each, index) => ({ ...each, pnl: pnls[index] ?? FAILED })) }

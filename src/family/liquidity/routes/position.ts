@@ -45,13 +45,13 @@ export function positionRoute<
     output: protocol.outputs.position,
     errors: [404, 503, 'MISSING_PARAMETER'],
     charge: POSITION_CHARGES.position,
-    async read({ id, full, ...query }, { signal, isStateOnly }) {
+    async read({ id, full, ...query }, { work, isStateOnly }) {
       const reader = connected()
       const configured = selectTargets(reader.targets, query, protocol)
-      const match = await readAt(
-        { targets: configured, moment: query, past: reader.past, signal },
-        async (targets) => ({ targets, reads: await reader.readOne(id, { targets, isFull: full, signal }) }),
-      )
+      const match = await readAt({ targets: configured, moment: query, past: reader.past, work }, async (targets) => ({
+        targets,
+        reads: await reader.readOne(id, { targets, isFull: full, work }),
+      }))
       const { reads } = match
       const position = selectOnlyPosition(reads, { id, getManager })
       if (position === undefined) throw new CodedError('NOT_FOUND', words.describeMissing(id))
@@ -60,14 +60,14 @@ export function positionRoute<
       const history = isStateOnly
         ? undefined
         : await histories()
-            .read({ ...match, position }, signal)
+            .read({ ...match, position }, work)
             .catch((error: unknown) => {
               if (isPnlImpossible(error)) return undefined
               throw error
             })
       const now = history?.position ?? position
       const context = history === undefined ? match : { ...match, reads: [{ block: history.block }] }
-      const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...context, signal })
+      const [figures = { position: now, withdrawal: undefined }] = await reader.readFull([now], { ...context, work })
       const status = isStateOnly ? protocol.pnlStatusOfState : 'failed'
       return {
         reads,

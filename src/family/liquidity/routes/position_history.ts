@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { configuredChainId, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { FamilyServices } from '../../contract.ts'
 import { toAsOf } from '../../moment.ts'
@@ -67,8 +68,8 @@ export function positionHistoryRoutes<
     ...moment,
   }
   const common = { method: 'GET', errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
-  const find = (query: TargetSelection & { readonly id: bigint }, signal: AbortSignal) =>
-    histories().find({ ...query, targets: selectTargets(reader().targets, query, protocol) }, signal)
+  const find = (query: TargetSelection & { readonly id: bigint }, work: Work) =>
+    histories().find({ ...query, targets: selectTargets(reader().targets, query, protocol) }, work)
   return [
     defineRoute({
       ...common,
@@ -79,8 +80,8 @@ export function positionHistoryRoutes<
       input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
       output: pnlOutput,
       charge: POSITION_CHARGES.pnl,
-      async read({ status, ...query }, { signal }) {
-        const history = await find(query, signal)
+      async read({ status, ...query }, { work }) {
+        const history = await find(query, work)
         const profit = await computePnlOrThrow(history)
         if (status === 'inactive' && !profit.isClosed) {
           const message = `Position ${history.tokenId} on chain ${history.chainId} is active: ask without "status"`
@@ -99,8 +100,8 @@ export function positionHistoryRoutes<
       input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
       output: eventsOutput,
       charge: POSITION_CHARGES.events,
-      async read({ page, limit, ...query }, { signal }) {
-        const history = await find(query, signal)
+      async read({ page, limit, ...query }, { work }) {
+        const history = await find(query, work)
         checkHistoryComplete(history)
         return { told: history, flows: slicePage(history.history.flows.toReversed(), { page, limit }) }
       },

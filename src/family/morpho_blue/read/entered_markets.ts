@@ -7,7 +7,7 @@ import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamTarget } from '../../../history/stream.ts'
 import type { PendingTip } from '../../../history/tip.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
-import { noteUnwitnessed } from '../../../lib/async/unwitnessed.ts'
+import { noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
 import { PendingError } from '../../../lib/error.ts'
 import { FEE_MARKETS, FEE_SUBJECT } from '../event.ts'
 import type { MorphoBlueDeployment } from '../table.ts'
@@ -48,11 +48,7 @@ export function createEnteredMarketsReader(options: {
   const readStored = (target: StreamTarget, wallet: Hex, toBlock: number) =>
     readWalletEntries(db, { target, stream: MARKET_STREAM.name, wallet, toBlock })
 
-  async function readEntered(
-    target: MorphoBlueTarget,
-    query: EnteredQuery,
-    signal: AbortSignal,
-  ): Promise<EnteredMarkets> {
+  async function readEntered(target: MorphoBlueTarget, query: EnteredQuery, work: Work): Promise<EnteredMarkets> {
     const { client, block } = target
     const streamTarget = toHistoryTarget(target)
     const request = {
@@ -62,9 +58,9 @@ export function createEnteredMarketsReader(options: {
       upTo: block?.number,
       pendingTip: query.pendingTip,
     }
-    const ensured = await history.ensure(request, signal)
+    const ensured = await history.ensure(request, work)
     // Of the newest block everything rests on what its endpoint says.
-    if (query.isDated && !ensured.isAgreed) noteUnwitnessed(signal, [client.chain.id])
+    if (query.isDated && !ensured.isAgreed) noteUnwitnessed(work, [client.chain.id])
     const end = block !== undefined && block.number < ensured.block.number ? block : ensured.block
     const last = Number(end.number)
     const toBlock = Math.min(ensured.storedTo, last)
@@ -81,14 +77,10 @@ export function createEnteredMarketsReader(options: {
   }
 
   /** The same with the markets that pay fees if the wallet was ever the fee recipient: no event names it as owner. */
-  async function readWithFees(
-    target: MorphoBlueTarget,
-    query: EnteredQuery,
-    signal: AbortSignal,
-  ): Promise<EnteredMarkets> {
-    const { marketIds, end } = await readEntered(target, query, signal)
+  async function readWithFees(target: MorphoBlueTarget, query: EnteredQuery, work: Work): Promise<EnteredMarkets> {
+    const { marketIds, end } = await readEntered(target, query, work)
     if (!marketIds.includes(FEE_MARKETS)) return { marketIds, end }
-    const feeMarkets = await readEntered({ ...target, block: end }, { ...query, subject: FEE_SUBJECT }, signal)
+    const feeMarkets = await readEntered({ ...target, block: end }, { ...query, subject: FEE_SUBJECT }, work)
     const allIds = new Set([...marketIds, ...feeMarkets.marketIds])
     return { marketIds: [...allIds].filter((id) => id !== FEE_MARKETS), end: feeMarkets.end }
   }
@@ -98,13 +90,13 @@ export function createEnteredMarketsReader(options: {
      * The markets that a wallet entered up to the block of the target, or up to the end of history if that is lower.
      * Throws `UnavailableError` with the progress until the wallet's history is complete.
      */
-    markets: (target: MorphoBlueTarget, wallet: Address, signal: AbortSignal) =>
-      readWithFees(target, toQuery(target, { subject: toLowerHex(wallet), pendingTip: undefined }), signal),
+    markets: (target: MorphoBlueTarget, wallet: Address, work: Work) =>
+      readWithFees(target, toQuery(target, { subject: toLowerHex(wallet), pendingTip: undefined }), work),
     /** Starts reading those up to the newest block, and returns the stored ones. Throws as `Database.run`. */
-    async prefetch(target: MorphoBlueTarget, wallet: Address, signal: AbortSignal): Promise<PendingMarkets> {
+    async prefetch(target: MorphoBlueTarget, wallet: Address, work: Work): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
-      const pendingTip = history.prepare?.(target.client.chain.id, signal)
-      const all = readWithFees(target, toQuery(target, { subject, pendingTip }), signal)
+      const pendingTip = history.prepare?.(target.client.chain.id, work)
+      const all = readWithFees(target, toQuery(target, { subject, pendingTip }), work)
       // Swallow the rejection here; awaiting callers still get it.
       all.catch(() => {})
       const { isBegun, entries } = await readStored(toHistoryTarget(target), subject, NEWEST)
@@ -118,11 +110,11 @@ export function createEnteredMarketsReader(options: {
     async read(
       target: MorphoBlueTarget,
       { wallet, marketsMax }: { readonly wallet: Address; readonly marketsMax: number },
-      signal: AbortSignal,
+      work: Work,
     ): Promise<WalletRead & Partial<WithExpiry<WalletRead>> & { readonly omitted: number }> {
       const { client, block } = target
       const subject = toLowerHex(wallet)
-      const pendingTip = history.prepare?.(client.chain.id, signal)
+      const pendingTip = history.prepare?.(client.chain.id, work)
       // The stored markets are usually all: they are read while history catches up.
       const upTo = block === undefined ? NEWEST : Number(block.number)
       const storedEntries = readStored(toHistoryTarget(target), subject, upTo).catch(() => ({
@@ -130,7 +122,7 @@ export function createEnteredMarketsReader(options: {
       }))
       const prefetcher = createPrefetcher<WithExpiry<WalletRead>>({ readsMax: 1 })
       const deployment = getDeployment(target)
-      const readAt = async (at: PinnedBlock, marketIds: readonly Hex[], within: AbortSignal) => {
+      const readAt = async (at: PinnedBlock, marketIds: readonly Hex[], within: Work) => {
         const read = await reader.read({ ...target, block: at }, { wallet, marketIds }, within)
         readDeployments.add(deployment)
         return read
@@ -138,16 +130,16 @@ export function createEnteredMarketsReader(options: {
       const prefetch = async (at: PinnedBlock) => {
         const markets = takeFirstIds(selectPrefetchable((await storedEntries).entries) ?? [], AHEAD_MAX)
         if (markets.length === 0 && readDeployments.has(deployment)) return
-        prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), signal)
+        prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), work)
       }
       if (block !== undefined) void prefetch(block)
       else pendingTip?.waitForTip((tip) => void prefetch(tip.block)).catch(() => {})
 
-      const { marketIds: allIds, end } = await readWithFees(target, toQuery(target, { subject, pendingTip }), signal)
+      const { marketIds: allIds, end } = await readWithFees(target, toQuery(target, { subject, pendingTip }), work)
       const marketIds = takeFirstIds(allIds, marketsMax)
       const omitted = allIds.length - marketIds.length
       if (marketIds.length === 0 && readDeployments.has(deployment)) return { block: end, markets: [], omitted }
-      const read = (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, signal))
+      const read = (await prefetcher.take(getKey(end, marketIds))) ?? (await readAt(end, marketIds, work))
       return { ...read, omitted }
     },
   }

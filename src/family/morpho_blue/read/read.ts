@@ -8,6 +8,7 @@ import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { getPriceSources } from '../../../finance/price/price_sources.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { createHistoricalTargets, createTargets, type FamilyTarget, toReadOptions } from '../../moment.ts'
@@ -64,7 +65,7 @@ export function createPositionReader(options: {
 
   /** Creates the read of one endpoint. If `read`, which interprets the answer, throws, the endpoint has failed. */
   function createAsk<T>(read: (raw: RawMarkets, query: MarketsQuery, chain: FinanceChain) => T) {
-    return async (endpoint: Endpoint, { walletQuery, ...target }: TargetQuery, signal: AbortSignal): Promise<T> => {
+    return async (endpoint: Endpoint, { walletQuery, ...target }: TargetQuery, work: Work): Promise<T> => {
       const { chain } = target.client
       const query = toMarketsQuery(target, walletQuery)
       const reading: LensReading<T> = {
@@ -75,7 +76,7 @@ export function createPositionReader(options: {
         clock,
         read: async (lens) => read(await readMarkets(lens, query, chain), query, chain),
       }
-      return await readByLens(endpoint, reading, signal)
+      return await readByLens(endpoint, reading, work)
     }
   }
 
@@ -100,18 +101,14 @@ export function createPositionReader(options: {
      * One wallet's positions in markets with all inputs of their figures, at one block: one request if the endpoint
      * overrides state and the markets fit into one call. Throws `UnavailableError` naming the chain.
      */
-    read(
-      target: MorphoBlueTarget,
-      walletQuery: WalletMarketsQuery,
-      signal: AbortSignal,
-    ): Promise<WithExpiry<WalletRead>> {
-      const read = (shared: AbortSignal): Promise<WalletRead> =>
+    read(target: MorphoBlueTarget, walletQuery: WalletMarketsQuery, work: Work): Promise<WithExpiry<WalletRead>> {
+      const read = (shared: Work): Promise<WalletRead> =>
         target.client.read((endpoint, within) => ask(endpoint, { ...target, walletQuery }, within), {
-          signal: shared,
+          work: shared,
           budgetMs: BUDGET_MS,
           ...toReadOptions(target),
         })
-      return cache.reuse({ ...toCacheKey(target, toMarketsQuery(target, walletQuery)), read }, signal)
+      return cache.reuse({ ...toCacheKey(target, toMarketsQuery(target, walletQuery)), read }, work)
     },
   }
 }

@@ -12,6 +12,7 @@ import {
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
 import { LENDING_TOOLS } from '../../tools.ts'
 import { presentWallet, type WalletMarkets } from '../present/list.ts'
@@ -56,7 +57,7 @@ export function listRoute(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.list,
-    read: (query, { signal }) => readMatching({ reader: options.reader(), entered: options.entered() }, query, signal),
+    read: (query, { work }) => readMatching({ reader: options.reader(), entered: options.entered() }, query, work),
     count: ({ matching }) => matching.length,
     untilMs: ({ untilMs }, query) => (isNow(query) ? untilMs : 0),
     present: ({ reads, matching }, { target_health_factor, page, limit }, { url }) => ({
@@ -80,18 +81,18 @@ type ListedRead = WalletRead & { readonly untilMs?: number; readonly omitted?: n
 async function readMatching(
   { reader, entered }: { readonly reader: PositionReader; readonly entered: EnteredMarketsReader },
   { wallet, chain_id, market_id, ...moment }: ListQuery,
-  signal: AbortSignal,
+  work: Work,
 ) {
   const targets = filterTargets(reader.targets, { chainId: chain_id, what: NAME })
   const readTarget =
     (target: MorphoBlueTarget) =>
-    (shared: AbortSignal): Promise<ListedRead> => {
+    (shared: Work): Promise<ListedRead> => {
       // A named market needs no history.
       if (market_id !== undefined) return reader.read(target, { wallet, marketIds: [market_id] }, shared)
       return entered.read(target, { wallet, marketsMax: MARKETS_MAX }, shared)
     }
-  const options = { targets, moment, past: reader.past, signal }
-  const reads = await readAt(options, (resolved) => allOrAbort(resolved.map(readTarget), signal))
+  const options = { targets, moment, past: reader.past, work }
+  const reads = await readAt(options, (resolved) => allOrAbort(resolved.map(readTarget), work))
   const matching = reads
     .map(({ block: { chainId }, markets, omitted = 0 }): WalletMarkets => {
       return { chainId, wallet, positions: markets.filter(isHeld), omitted }

@@ -42,12 +42,12 @@ export function yieldRoute(options: {
     output: yieldOutput,
     errors: [404, 503],
     charge: CHARGES.yield,
-    async read({ chain_id, wallet, market_id, ...requestMoment }, { signal }) {
+    async read({ chain_id, wallet, market_id, ...requestMoment }, { work }) {
       const reader = options.reader()
       const configured = [reader.targets.get(chain_id)].filter((each) => each !== undefined)
-      const [target] = await reader.past.resolve(configured, requestMoment, signal)
+      const [target] = await reader.past.resolve(configured, requestMoment, work)
       if (target === undefined) throw notConfiguredError(NAME)
-      const { block, untilMs, markets } = await reader.read(target, { marketIds: [market_id], wallet }, signal)
+      const { block, untilMs, markets } = await reader.read(target, { marketIds: [market_id], wallet }, work)
       return { block, untilMs, position: requirePosition(markets[0], { chain_id, wallet, market_id }) }
     },
     untilMs: ({ untilMs }, query) => (isNow(query) ? untilMs : 0),

@@ -7,6 +7,7 @@ import { listWalletTokens } from '../../../chain/solana/token/wallet_tokens.ts'
 import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -53,15 +54,15 @@ export function createOrcaReader({
      * Solana cannot be read or the positions keep changing; `CodedError` INVALID_PARAMETER for a wallet with too many.
      * Callers within the duration of a slot share a read.
      */
-    readWallet(query: WalletQuery, signal: AbortSignal): Promise<WithExpiry<OrcaList>> {
+    readWallet(query: WalletQuery, work: Work): Promise<WithExpiry<OrcaList>> {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')
-      return lists(key, (session) => readList(session, query), signal)
+      return lists(key, (session) => readList(session, query), work)
     },
     /** Reads one position of a wallet. Throws `UpstreamError` as `readWallet`. */
-    readOne(query: SingleQuery, signal: AbortSignal): Promise<WithExpiry<SingleRead>> {
+    readOne(query: SingleQuery, work: Work): Promise<WithExpiry<SingleRead>> {
       const { id, wallet, isFull } = query
-      return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), signal)
+      return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), work)
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import type { UniswapV4Deployment } from '../table.ts'
@@ -23,7 +24,7 @@ export interface WalletTarget {
  * Finds distinct ids that include all that a wallet owns at a block. Throws `PendingError` with the progress until they
  * are known.
  */
-export type FindOwnedIds = (target: WalletTarget, block: PinnedBlock, signal: AbortSignal) => Promise<readonly bigint[]>
+export type FindOwnedIds = (target: WalletTarget, block: PinnedBlock, work: Work) => Promise<readonly bigint[]>
 
 /** A wallet, and the most positions to read. */
 interface OwnedQuery extends WalletTarget {
@@ -45,7 +46,7 @@ interface WalletReading {
  * current. The list is complete if it has as many ids as the balance that the manager returns in the same call. Throws
  * `UnavailableError` naming the check `ownership` if ids are missing, else as `FindOwnedIds` and the read.
  */
-export type ReadAllOwned = (query: OwnedQuery, reading: WalletReading, signal: AbortSignal) => Promise<OwnedRead>
+export type ReadAllOwned = (query: OwnedQuery, reading: WalletReading, work: Work) => Promise<OwnedRead>
 
 /** Creates a reader that caches the ids of wallets' positions. */
 export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
@@ -55,7 +56,7 @@ export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
     getWeight: ({ length }) => length,
   })
 
-  return async (query, { block, read, pin }, signal) => {
+  return async (query, { block, read, pin }, work) => {
     const { wallet, client, deployment, positionsMax, takesFirst = false } = query
     const key = `${client.chain.id}:${deployment.positionManager}:${wallet}`
     const cachedIds = idCache.get(key)
@@ -63,7 +64,7 @@ export function createOwnershipReader(find: FindOwnedIds): ReadAllOwned {
     const lacksFirst = takesFirst && cachedIds === undefined && cachedRead.balance > BigInt(positionsMax)
     if (isComplete(cachedRead, positionsMax) && !lacksFirst) return cachedRead
     const pinned = block ?? (await pin())
-    const ownedRead = await read(await find(query, pinned, signal), pinned)
+    const ownedRead = await read(await find(query, pinned, work), pinned)
     if (!isComplete(ownedRead, positionsMax)) throw ownershipError(query, ownedRead)
     // Ids of a past block are no help for the newest one.
     if (block === undefined && ownedRead.balance <= BigInt(positionsMax)) idCache.set(key, ownedRead.owned)

@@ -10,6 +10,7 @@ import type { FeeGrowth, TickRange } from '../../../finance/math/liquidity.ts'
 import { createLogSource } from '../../../history/logs/source.ts'
 import type { History } from '../../../history/stream.ts'
 import { createCache } from '../../../lib/async/cache.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { CodedError, UnavailableError, UpstreamError } from '../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../liquidity/histories.ts'
@@ -73,57 +74,52 @@ export function createUniswapV4HistoryReader(services: {
   function readBurnedOrigin(
     { client, manager, deployment, tokenId }: UniswapV4HistoryQuery,
     block: number,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<V4PositionOrigin> {
     const target = toChangeTarget(client.chain.id, deployment)
-    const read = async (shared: AbortSignal) => {
+    const read = async (shared: Work) => {
       const { value, endpoints } = await readPositionOrigin({ client, target, tokenId, block, clock }, shared)
       noteWitnesses(client, endpoints.length, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
-    return origins.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, signal)
+    return origins.get({ key: `${getPositionKey({ client, manager, tokenId })}:${block}`, read }, work)
   }
 
   /** Finds the block of the mint; undefined if the position was not minted up to `toBlock`. */
-  async function findMintBlock(query: UniswapV4HistoryQuery, toBlock: bigint, signal: AbortSignal) {
+  async function findMintBlock(query: UniswapV4HistoryQuery, toBlock: bigint, work: Work) {
     const { client, manager, deployment, tokenId, position } = query
     const chainId = client.chain.id
-    const readNext = (endpoint: Endpoint, within: AbortSignal) =>
-      readNextId(endpoint, { manager, chainId, clock }, within)
-    if (position === undefined && (await isUnminted({ client, tokenId }, readNext, signal))) return undefined
+    const readNext = (endpoint: Endpoint, within: Work) => readNextId(endpoint, { manager, chainId, clock }, within)
+    if (position === undefined && (await isUnminted({ client, tokenId }, readNext, work))) return undefined
     const { startBlock } = deployment
-    return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, signal)
+    return await findMint({ client, deployment: { manager, startBlock }, tokenId, toBlock: Number(toBlock) }, work)
   }
 
-  const readOrigin = async (
-    query: UniswapV4HistoryQuery,
-    block: number,
-    signal: AbortSignal,
-  ): Promise<V4PositionOrigin> => {
+  const readOrigin = async (query: UniswapV4HistoryQuery, block: number, work: Work): Promise<V4PositionOrigin> => {
     const { position } = query
-    const origin = position === undefined ? await readBurnedOrigin(query, block, signal) : toOrigin(position)
+    const origin = position === undefined ? await readBurnedOrigin(query, block, work) : toOrigin(position)
     if (mayChangePayment(origin.hooks)) throw pnlImpossibleError(query)
     return origin
   }
 
-  async function readSubject(query: UniswapV4HistoryQuery, block: number, signal: AbortSignal): Promise<PnlSubject> {
+  async function readSubject(query: UniswapV4HistoryQuery, block: number, work: Work): Promise<PnlSubject> {
     const { client } = query
-    const { subject } = await readOrigin(query, block, signal)
+    const { subject } = await readOrigin(query, block, work)
     const [token0, token1] = subject.tokens
     return { ...subject, tokens: [toPricedToken(client, token0), toPricedToken(client, token1)] }
   }
 
   return createPositionHistoryReader<UniswapV4HistoryQuery, LiquidityChange, ChangeTarget>(services, {
     stream: CHANGE_STREAM,
-    async locate(query, toBlock, signal) {
+    async locate(query, toBlock, work) {
       const { client, deployment, position } = query
       if (position !== undefined && mayChangePayment(position.pool.hooks)) throw pnlImpossibleError(query)
-      const startBlock = await findMintBlock(query, toBlock, signal)
+      const startBlock = await findMintBlock(query, toBlock, work)
       if (startBlock === undefined) return undefined
-      const { pool } = await readOrigin(query, startBlock, signal)
+      const { pool } = await readOrigin(query, startBlock, work)
       return { target: toChangeTarget(client.chain.id, deployment), subject: pool, startBlock }
     },
-    async readFlows(query, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, signal) {
+    async readFlows(query, { at, fromBlock, storedTo, tail, end, max, pricesAhead }, work) {
       const { client, tokenId } = query
       const { target, subject: pool, startBlock } = at
       const changesQuery = {
@@ -141,7 +137,7 @@ export function createUniswapV4HistoryReader(services: {
       // Later changes may be undecodable; do not fail an answer about an earlier block.
       const { block = end.number } = query
       const changesToBlock = all.filter((change) => change.block <= Number(block))
-      const { tokens } = await readSubject(query, startBlock, signal)
+      const { tokens } = await readSubject(query, startBlock, work)
       const amountsQuery = {
         client,
         target,
@@ -149,7 +145,7 @@ export function createUniswapV4HistoryReader(services: {
         finalTo: storedTo,
         prefetcher: pricesAhead(tokens),
       }
-      const changes = await findAmounts(amountsQuery, signal)
+      const changes = await findAmounts(amountsQuery, work)
       if (query.block === undefined || end.number >= query.block) checkLastChange(query, changes)
       return {
         stored: changes.filter(({ block }) => block >= fromBlock && block <= storedTo).flatMap(toFlows),
@@ -157,8 +153,8 @@ export function createUniswapV4HistoryReader(services: {
         isCut: changesToBlock.length < all.length,
       }
     },
-    async readOrigin(query, { first }, signal) {
-      return { subject: await readSubject(query, first.block, signal) }
+    async readOrigin(query, { first }, work) {
+      return { subject: await readSubject(query, first.block, work) }
     },
   })
 }
@@ -208,10 +204,10 @@ const NEXT_ID = toFunctionSelector('nextTokenId()')
 async function readNextId(
   endpoint: Endpoint,
   { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<bigint | undefined> {
   const calls = [{ to: manager, data: NEXT_ID }]
-  const { results } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, signal)
+  const { results } = await readMulticall(endpoint, { calls, block: { chainId }, clock }, work)
   const next = tryDecodeUint(results[0])
   return next === 0n ? undefined : next
 }
@@ -251,30 +247,26 @@ const NATIVE_DECIMALS = 18
  * Reads pool, range and tokens of a position from the first change of its liquidity, by two endpoints. Throws as
  * `readByQuorum`, with an `UpstreamError` as its cause if the block does not have that change.
  */
-async function readPositionOrigin(query: OriginQuery, signal: AbortSignal): Promise<QuorumResult<V4PositionOrigin>> {
+async function readPositionOrigin(query: OriginQuery, work: Work): Promise<QuorumResult<V4PositionOrigin>> {
   const { client, tokenId } = query
   return await readByQuorum(client, (endpoint, within) => readEndpointOrigin(endpoint, query, within), {
-    signal,
+    work,
     what: `the pool of position ${tokenId}`,
     toText: JSON.stringify,
   })
 }
 
-async function readEndpointOrigin(
-  endpoint: Endpoint,
-  query: OriginQuery,
-  signal: AbortSignal,
-): Promise<V4PositionOrigin> {
+async function readEndpointOrigin(endpoint: Endpoint, query: OriginQuery, work: Work): Promise<V4PositionOrigin> {
   const { client, target, tokenId, block, clock } = query
   const { contract, poolManager } = target
   const filter = { addresses: [poolManager], topics: [[CHANGE_TOPIC], null, [padHex(contract, { size: 32 })]] }
   const source = createLogSource(endpoint, client.chain.id)
-  const changes = decodeChanges(await source.logs(filter, { fromBlock: block, toBlock: block }, signal))
+  const changes = decodeChanges(await source.logs(filter, { fromBlock: block, toBlock: block }, work))
   const first = changes.find((change) => change.tokenId === tokenId)
   if (first === undefined) throw new UpstreamError(`Block ${block} does not show the pool of position ${tokenId}`)
-  const newest = await readLatestBlock(endpoint, client.chain.id, signal)
+  const newest = await readLatestBlock(endpoint, client.chain.id, work)
   const readCalls = async (calls: readonly { readonly to: Address; readonly data: Hex }[]) =>
-    (await readMulticall(endpoint, { calls, block: newest, clock }, signal)).results
+    (await readMulticall(endpoint, { calls, block: newest, clock }, work)).results
   const shortId = padHex(first.pool.slice(0, 52) as Hex, { dir: 'right', size: 32 })
   const [key] = await readCalls([{ to: contract, data: encodeCall(POOL_KEYS, shortId) }])
   const { tokens, hooks } = decodePoolKey(key, first)

@@ -32,6 +32,7 @@ import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -93,8 +94,8 @@ export function createPositionReader(options: {
   const readTarget = <Answer>(
     target: UniswapV4Target,
     read: LensReading<Answer>['read'],
-    signal: AbortSignal,
-  ): Promise<Answer> => readTargetByLens(target, { ...LENS, clock, read }, signal)
+    work: Work,
+  ): Promise<Answer> => readTargetByLens(target, { ...LENS, clock, read }, work)
 
   /** Reads a wallet together with the withdrawals of positions that are known to need one, in one call. */
   function readWithWithdrawals(
@@ -104,13 +105,13 @@ export function createPositionReader(options: {
       readonly hookedIds: readonly bigint[]
       readonly wallet: Address
     },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<OwnedRead> {
     const { client, block: at } = target
     const chainId = client.chain.id
     const withdrawalQuery = { owner: query.wallet, ids: query.hookedIds, deployment: getDeployment(target), block: at }
     const lens = { ...LENS, chainId, at, clock, read: query.read }
-    const limits = { ...getReadLimits(target, signal), isBundled: true }
+    const limits = { ...getReadLimits(target, work), isBundled: true }
     return client.read(async (endpoint, within) => {
       const [owned, { block, byId }] = await Promise.all([
         readByLens(endpoint, lens, within),
@@ -130,7 +131,7 @@ export function createPositionReader(options: {
   async function readList(
     { wallet, full }: { readonly wallet: Address; readonly full: boolean },
     target: UniswapV4Target,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ChainRead<ListedPosition>> {
     const { client, block } = target
     const lensContext = {
@@ -149,16 +150,16 @@ export function createPositionReader(options: {
           const query = { wallet, ids, positionsMax: LIST_MAX }
           const read = (lens: LensAccess) => readOwned(lens, query, lensContext)
           const hookedIds = full ? hooked.get(key) : undefined
-          if (hookedIds === undefined) return readTarget(pinnedTarget, read, signal)
-          return readWithWithdrawals(pinnedTarget, { read, hookedIds, wallet }, signal)
+          if (hookedIds === undefined) return readTarget(pinnedTarget, read, work)
+          return readWithWithdrawals(pinnedTarget, { read, hookedIds, wallet }, work)
         },
         pin: () =>
           client.read(
             (endpoint, within) => readLatestBlock(endpoint, client.chain.id, within),
-            getReadLimits(target, signal),
+            getReadLimits(target, work),
           ),
       },
-      signal,
+      work,
     )
     if (balance > BigInt(LIST_MAX)) throw new ListTooLongError(balance, client.chain, LIST_MAX)
     remember(key, read)
@@ -167,10 +168,10 @@ export function createPositionReader(options: {
 
   async function readHookedWithdrawals(positions: readonly Position[], at: Parameters<PositionReader['readFull']>[1]) {
     const hookedPositions = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
-    const paid = await forEachChain(hookedPositions, at, ({ positions: chainPositions, target, read }, signal) => {
+    const paid = await forEachChain(hookedPositions, at, ({ positions: chainPositions, target, read }, work) => {
       const { block, withdrawals: known = new Map() } = read
       const context = { block, known, chainId: block.chainId, clock }
-      const limits = getReadLimits(target, signal)
+      const limits = getReadLimits(target, work)
       return target.client.read(
         (endpoint, within) => readCompleteWithdrawals(chainPositions, { endpoint, ...context }, within),
         limits,
@@ -188,23 +189,23 @@ export function createPositionReader(options: {
       getContract: ({ positionManager }) => positionManager,
       canReadBeforeDeployment: true,
     }),
-    readWallet(wallet, { targets, isFull: full = true, signal }) {
-      const tasks = targets.map((target) => (shared: AbortSignal) => {
-        const read = (all: AbortSignal) => readList({ wallet, full }, target, all)
+    readWallet(wallet, { targets, isFull: full = true, work }) {
+      const tasks = targets.map((target) => (shared: Work) => {
+        const read = (all: Work) => readList({ wallet, full }, target, all)
         return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${full}`, target), read }, shared)
       })
-      return allOrAbort(tasks, signal)
+      return allOrAbort(tasks, work)
     },
     complete: (_, { positions }) => ({ positions: positions.map((each) => each.whole()), unreadable: [] }),
-    readOne(tokenId, { targets, signal }) {
-      const tasks = targets.map((target) => (shared: AbortSignal) => {
+    readOne(tokenId, { targets, work }) {
+      const tasks = targets.map((target) => (shared: Work) => {
         const lensContext = { chain: target.client.chain, deployment: getDeployment(target), classifyToken }
-        const read = (all: AbortSignal) => readTarget(target, (lens) => readSingle(lens, tokenId, lensContext), all)
+        const read = (all: Work) => readTarget(target, (lens) => readSingle(lens, tokenId, lensContext), all)
         return singles.reuse({ ...toCacheKey(`one:${tokenId}`, target), read }, shared)
       })
-      return allOrAbort(tasks, signal)
+      return allOrAbort(tasks, work)
     },
-    async readHeld({ wallet, ...target }, { endpoint, block: at, positionsMax }, signal) {
+    async readHeld({ wallet, ...target }, { endpoint, block: at, positionsMax }, work) {
       const { client } = target
       const { chain } = client
       const deployment = getDeployment(target)
@@ -213,16 +214,16 @@ export function createPositionReader(options: {
         const candidates = ids.slice(0, CANDIDATES_PER_POSITION * positionsMax)
         const query = { wallet, ids: candidates, positionsMax: Number.MAX_SAFE_INTEGER }
         const lens = { ...LENS, chainId: chain.id, at: pinned, clock }
-        return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, query, lensContext) }, signal)
+        return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, query, lensContext) }, work)
       }
-      const pin = () => readLatestBlock(endpoint, chain.id, signal)
+      const pin = () => readLatestBlock(endpoint, chain.id, work)
       const query = { wallet, client, deployment, positionsMax, takesFirst: true }
-      const { balance, read: list } = await readAllOwned(query, { block: at, read, pin }, signal)
+      const { balance, read: list } = await readAllOwned(query, { block: at, read, pin }, work)
       const { block, unreadable } = list
       const first = list.positions.slice(0, positionsMax)
       const positions = await mapCooperatively(first, STEP_POSITIONS, (each) => each.whole())
       const withdrawalContext = { endpoint, chainId: chain.id, clock, block, known: new Map() }
-      const withdrawals = await readCompleteWithdrawals(positions, withdrawalContext, signal)
+      const withdrawals = await readCompleteWithdrawals(positions, withdrawalContext, work)
       return { block, count: Number(balance), positions, unreadable, withdrawals }
     },
     async readFull(positions, at, list) {
@@ -266,11 +267,11 @@ interface WithdrawalTarget {
 async function executeWithdrawals(
   { endpoint, chainId, clock }: WithdrawalTarget,
   query: WithdrawalQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Withdrawals> {
   const read = (lens: LensAccess) => readWithdrawals(lens, query)
   try {
-    return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, signal)
+    return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, work)
   } catch (error) {
     if (!(error instanceof RpcRefusedError || error instanceof LensUnsupportedError)) throw error
     return { block: undefined, byId: new Map(query.ids.map((id) => [id, UNSUPPORTED])) }
@@ -284,7 +285,7 @@ async function executeWithdrawals(
 async function readCompleteWithdrawals(
   positions: readonly Position[],
   { block, known, ...target }: WithdrawalTarget & { readonly block: Block; readonly known: Withdrawals['byId'] },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<Position, Withdrawal>> {
   const withdrawals = new Map<Position, Withdrawal>()
   const unexecuted: Position[] = []
@@ -298,7 +299,7 @@ async function readCompleteWithdrawals(
     const [first] = ownPositions
     if (first === undefined) continue
     const query = { owner, ids: ownPositions.map(({ tokenId }) => tokenId), deployment: first.deployment }
-    const { byId } = await executeWithdrawals(target, { ...query, block }, signal)
+    const { byId } = await executeWithdrawals(target, { ...query, block }, work)
     for (const position of ownPositions) withdrawals.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
   }
   return withdrawals

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -37,19 +38,19 @@ export function createPricePrefetcher(
   const { source, tokens, clock, onPrices } = options
   const pendingReads: Promise<readonly BlockPrices[]>[] = []
 
-  async function read(block: PriceBlock, signal: AbortSignal): Promise<readonly BlockPrices[]> {
+  async function read(block: PriceBlock, work: Work): Promise<readonly BlockPrices[]> {
     try {
-      return [{ block, prices: await readStatePrices(client, { source, tokens, block, clock }, signal) }]
+      return [{ block, prices: await readStatePrices(client, { source, tokens, block, clock }, work) }]
     } catch {
       return []
     }
   }
 
   /** Stores prices of several blocks; compares the unconfirmed claims of one endpoint in one request. */
-  async function store(group: readonly BlockPrices[], signal: AbortSignal): Promise<void> {
+  async function store(group: readonly BlockPrices[], work: Work): Promise<void> {
     const claims = group.flatMap(({ prices }) => listUnconfirmedClaims(prices))
     const claimantIndex = group[0]?.prices.endpoints[0]
-    const confirmed = await compareRounds(client, { claims, claimantIndex, isOnlyComparison: true, clock }, signal)
+    const confirmed = await compareRounds(client, { claims, claimantIndex, isOnlyComparison: true, clock }, work)
     const prefetched = group.flatMap(({ block, prices }) =>
       [...toPriceOutcomes(prices, confirmed)].map(([token, outcome]) => ({ token, block, outcome })),
     )
@@ -58,14 +59,14 @@ export function createPricePrefetcher(
 
   return {
     /** Starts reading the prices at a final block, in one request with other reads of the block in the same turn. */
-    start(block: PriceBlock, signal: AbortSignal): void {
-      pendingReads.push(read(block, signal))
+    start(block: PriceBlock, work: Work): void {
+      pendingReads.push(read(block, work))
     },
     /** Resolves when every started read is stored or has failed. */
-    async finish(signal: AbortSignal): Promise<void> {
+    async finish(work: Work): Promise<void> {
       const blockPrices = (await Promise.all(pendingReads.splice(0))).flat()
       const groups = groupBy(blockPrices, ({ prices }) => prices.endpoints.join())
-      await Promise.allSettled([...groups.values()].map((group) => store(group, signal)))
+      await Promise.allSettled([...groups.values()].map((group) => store(group, work)))
     },
   }
 }

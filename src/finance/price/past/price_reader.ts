@@ -5,6 +5,7 @@ import type { Database } from '../../../db/database.ts'
 import { createRecheck } from '../../../history/recheck.ts'
 import { hexFromBytes, toHexDigits } from '../../../history/stored_part.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
@@ -95,14 +96,14 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     client: FinanceClient,
     source: PriceSource,
     { group, stored }: { readonly group: readonly PriceToRead[]; readonly stored: ReadonlyMap<string, StoredPrice> },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome> | undefined> {
     const [first] = group
     if (first === undefined) return undefined
     const tokens = [...new Set(group.map(({ token }) => token))]
     try {
       const isStored = group.some(({ isFinal }) => isFinal)
-      const outcomes = await readPricesAt(client, { source, tokens, block: first.block, isStored, clock }, signal)
+      const outcomes = await readPricesAt(client, { source, tokens, block: first.block, isStored, clock }, work)
       recheck.recordAnswer(client, Math.min(...[...outcomes.values()].map(({ witnesses }) => witnesses)))
       return outcomes
     } catch (error) {
@@ -123,7 +124,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
     async pricesAt(
       client: FinanceClient,
       { source, requests }: { readonly source: PriceSource; readonly requests: readonly PriceToRead[] },
-      signal: AbortSignal,
+      work: Work,
     ): Promise<HistoricalPriceOutcome[]> {
       const stored = new Map<string, StoredPrice>()
       for (const [contract, group] of groupBy(requests, ({ token }) => getSourceContract(client, source, token))) {
@@ -146,7 +147,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       ]
       const read = async (group: readonly PriceToRead[]) => {
         if (blocks.length > 1) await yieldToEventLoop()
-        const outcomes = await readBlock(client, source, { group, stored }, signal)
+        const outcomes = await readBlock(client, source, { group, stored }, work)
         if (outcomes === undefined) {
           if (group.some((each) => stored.get(toPriceKey(each))?.isUndated === true)) keepUndated(client)
           return
@@ -174,7 +175,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       const settled = await Promise.allSettled(blocks.map(read))
       for (const result of settled) if (result.status === 'rejected') throw result.reason
       const outcomes = requests.map((each) => results.get(toPriceKey(each)) ?? UNKNOWN)
-      for (const { witnesses } of outcomes) noteWitnesses(client, witnesses, signal)
+      for (const { witnesses } of outcomes) noteWitnesses(client, witnesses, work)
       return outcomes
     },
     /** Creates a prefetcher for prices of tokens, checksummed, at final blocks that are being read for other data. */

@@ -5,6 +5,7 @@ import { tryDecodeAddress } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
 import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -68,19 +69,19 @@ const BUDGET_MS = 3_000
 export async function readPricesAt(
   liveClient: FinanceClient,
   query: PricesAtQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
   const client = toDatedClient(liveClient)
   const { isStored = true, clock } = query
   try {
-    const statePrices = await readStatePrices(client, query, signal)
+    const statePrices = await readStatePrices(client, query, work)
     const claims = isStored ? listUnconfirmedClaims(statePrices) : []
-    const confirmed = await compareRounds(client, { claims, claimantIndex: statePrices.endpoints[0], clock }, signal)
+    const confirmed = await compareRounds(client, { claims, claimantIndex: statePrices.endpoints[0], clock }, work)
     return toPriceOutcomes(statePrices, confirmed)
   } catch (error) {
     if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, query, signal)
-    const outcomes = await readRounds(client, query, signal).catch((reason: unknown) => {
+    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, query, work)
+    const outcomes = await readRounds(client, query, work).catch((reason: unknown) => {
       throw reason instanceof UnavailableError && !(reason instanceof DisputeError) ? error : reason
     })
     // An archive endpoint timed out, so a missing price is not proven.
@@ -97,7 +98,7 @@ export async function readPricesAt(
 export async function readStatePrices(
   liveClient: FinanceClient,
   { source, tokens, block, clock }: StatePricesQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<StatePrices> {
   const client = toDatedClient(liveClient)
   const { chain } = client
@@ -121,7 +122,7 @@ export async function readStatePrices(
       return { timestampSec, claims: new Map(claims) }
     },
     {
-      signal,
+      work,
       budgetMs: BUDGET_MS,
       past: block,
       isBundled: true,
@@ -174,7 +175,7 @@ function toText(claims: ReadonlyMap<Address, EndpointPriceClaim>): string {
 async function readRounds(
   client: FinanceClient,
   { source, tokens, block, clock }: PricesAtQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<Address, HistoricalPriceOutcome>> {
   const { chain } = client
   const { value, endpoints } = await readByQuorum(
@@ -198,7 +199,7 @@ async function readRounds(
       })
       return new Map(await Promise.all(claims))
     },
-    { signal, budgetMs: BUDGET_MS, what: formatSubject(block), toText },
+    { work, budgetMs: BUDGET_MS, what: formatSubject(block), toText },
   )
   const witnesses = endpoints.length
   return new Map(

@@ -6,6 +6,7 @@ import { DisputeError } from '../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { EndpointPrunedError } from '../../../chain/rpc/error.ts'
 import { type Cache, createCache } from '../../../lib/async/cache.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import type { FinanceClient } from '../../chain.ts'
@@ -56,14 +57,14 @@ interface Claims {
 export async function compareRounds(
   client: FinanceClient,
   { claims, claimantIndex, isOnlyComparison = false, clock }: Claims,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlySet<ClaimedRound>> {
   if (claims.length === 0) return new Set()
   const { chain, log } = client
 
   const createAttempt =
     (mayBeClaimant: boolean) =>
-    async (endpoint: Endpoint, within: AbortSignal): Promise<readonly RoundVerdict[]> => {
+    async (endpoint: Endpoint, within: Work): Promise<readonly RoundVerdict[]> => {
       if (!mayBeClaimant && endpoint.index === claimantIndex)
         throw new EndpointPrunedError('The endpoint made the claim itself')
       const blockQuery = isOnlyComparison
@@ -89,7 +90,7 @@ export async function compareRounds(
   const read = async (mayBeClaimant: boolean): Promise<readonly RoundVerdict[] | undefined> => {
     try {
       // Compare claims about several blocks at the same newest block, so that they share one request.
-      return await client.read(createAttempt(mayBeClaimant), { signal, budgetMs: BUDGET_MS, isBundled: true })
+      return await client.read(createAttempt(mayBeClaimant), { work, budgetMs: BUDGET_MS, isBundled: true })
     } catch (error) {
       if (error instanceof UnavailableError) return undefined
       throw error
@@ -99,7 +100,7 @@ export async function compareRounds(
   const hasOther = chain.rpcUrls.length > 1
   const [otherVerdicts, sameFaults] = await Promise.all([
     hasOther ? read(false) : undefined,
-    hasOther ? selectSameFaults(client, { claims, claimantIndex, clock }, signal) : new Set(),
+    hasOther ? selectSameFaults(client, { claims, claimantIndex, clock }, work) : new Set(),
   ])
   const verdicts = otherVerdicts ?? (await read(true)) ?? []
   const contradicted = claims.find((_, index) => verdicts[index] === 'contradicts')
@@ -124,10 +125,10 @@ export async function compareRounds(
 async function selectSameFaults(
   client: FinanceClient,
   { claims, claimantIndex, clock }: Claims,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlySet<ClaimedRound>> {
   const { sequencerFeed } = client.chain.prices
-  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<readonly boolean[]> => {
+  const attempt = async (endpoint: Endpoint, within: Work): Promise<readonly boolean[]> => {
     if (endpoint.index === claimantIndex) throw new EndpointPrunedError('The endpoint made the claim itself')
     const newest = await readSharedNewest(client, { endpoint, clock }, within)
     if (claims.some(({ block }) => newest.number < block.number))
@@ -145,7 +146,7 @@ async function selectSameFaults(
     )
   }
   try {
-    const areSame = await client.read(attempt, { signal, budgetMs: BUDGET_MS, isBundled: true })
+    const areSame = await client.read(attempt, { work, budgetMs: BUDGET_MS, isBundled: true })
     return new Set(claims.filter((_, index) => areSame[index]))
   } catch (error) {
     if (error instanceof UnavailableError) return new Set()
@@ -173,12 +174,12 @@ const ENDPOINTS_MAX = 100
 function readSharedNewest(
   client: ChainClient,
   { endpoint, clock }: { readonly endpoint: Endpoint; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PinnedBlock> {
-  const read = async (shared: AbortSignal) => {
+  const read = async (shared: Work) => {
     return { value: await readLatestBlock(endpoint, client.chain.id, shared), lifeMs: 0 }
   }
-  return getLatestBlockCache(client, clock).get({ key: String(endpoint.index), read }, signal)
+  return getLatestBlockCache(client, clock).get({ key: String(endpoint.index), read }, work)
 }
 
 function getLatestBlockCache(client: ChainClient, clock: Clock): Cache<PinnedBlock> {

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { ReadOptions } from '../../../chain/rpc/client.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { FinanceClient } from '../../chain.ts'
 import type { TokenAmounts } from '../../math/liquidity.ts'
@@ -45,7 +46,7 @@ export interface HeldPairs<Held extends Pair> {
 export async function withPoolPrices<Held extends Pair>(
   { pairs, getAmounts, listHeld, client, block, reading }: PairsAt<Held>,
   clock: Clock,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly Held[]> {
   const tokens = new Map<Address, PricedToken>()
   for (const token of pairs.flatMap(({ token0, token1 }) => [token0, token1])) {
@@ -54,7 +55,7 @@ export async function withPoolPrices<Held extends Pair>(
   if (tokens.size === 0) return pairs
   const query = { chain: client.chain, tokens: [...tokens.values()], clock }
   const outcomes = await client.read((endpoint, within) => readPoolPrices({ endpoint, block }, query, within), {
-    signal,
+    work,
     budgetMs: BUDGET_MS,
     ...reading,
   })

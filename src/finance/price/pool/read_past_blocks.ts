@@ -4,6 +4,7 @@ import { readBlock } from '../../../chain/evm/read_block.ts'
 import { findBracket, nextProbe } from '../../../chain/past/block_search.ts'
 import type { Endpoint, PastBlock } from '../../../chain/rpc/client.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { WINDOW_SEC } from './depth.ts'
 
@@ -43,14 +44,14 @@ export function computeLookAges(hash: Hex): number[] {
 export async function readAnchors(
   endpoint: Endpoint,
   { block, blockTimeMs = BLOCK_TIME_MS }: { readonly block: Block; readonly blockTimeMs: number | undefined },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Anchors> {
   const { chainId, number, hash } = block
   const back = BigInt(Math.max(1, Math.round((WINDOW_SEC * 1_000) / blockTimeMs)))
-  const readNumber = (each: bigint) => (within: AbortSignal) => readBlock(endpoint, { chainId, number: each }, within)
+  const readNumber = (each: bigint) => (within: Work) => readBlock(endpoint, { chainId, number: each }, within)
   const [earlier, header] = await allOrAbort(
     [readNumber(number > back ? number - back : 0n), ...(hash === undefined ? [readNumber(number)] : [])],
-    signal,
+    work,
   )
   const pinned = hash === undefined ? header : { ...block, hash }
   if (earlier === undefined || pinned?.timestampSec !== block.timestampSec || earlier.number > number) {
@@ -83,7 +84,7 @@ export function isAtTime({ timestampSec }: Pick<PastBlock, 'timestampSec'>, time
 export async function searchBlock(
   endpoint: Endpoint,
   { anchors, timeSec }: { readonly anchors: Anchors; readonly timeSec: bigint },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PastBlock | undefined> {
   const { chainId, blockTimeMs, block, earlier } = anchors
   let known: readonly PastBlock[] = earlier.number === block.number ? [block] : [earlier, block]
@@ -92,7 +93,7 @@ export async function searchBlock(
     if (bracket === undefined) return block
     const number = nextProbe(bracket, { timeSec, blockTimeMs, probes })
     if (number === undefined) return bracket.before
-    const header = await readBlock(endpoint, { chainId, number }, signal)
+    const header = await readBlock(endpoint, { chainId, number }, work)
     known = [...known, header].sort((a, b) => (a.number < b.number ? -1 : 1))
   }
   throw new UpstreamError('The endpoint leads to no block of that time')

@@ -1,6 +1,7 @@
 import { type Block, isSameBlock } from '../../../chain/block.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { memoize } from '../../../lib/memoize.ts'
@@ -46,15 +47,15 @@ export type QuotedToken = Pick<PricedQuote, 'address' | 'decimals'>
 export async function readPoolPrices(
   { endpoint, block }: { readonly endpoint: Endpoint; readonly block: Block },
   { chain, tokens, clock }: PoolPricesQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolPriceOutcome[]> {
   const { search } = createPoolSearch(chain)
   if (search === undefined || tokens.length === 0) return tokens.map(() => computePoolPrice({ decimals: 0 }, []))
-  const read = (access: LensAccess) => readPrices({ access, endpoint, block, chain, search }, tokens, signal)
+  const read = (access: LensAccess) => readPrices({ access, endpoint, block, chain, search }, tokens, work)
   return await readByLens(
     endpoint,
     { topic: 'pool_prices', runtime: LENS_RUNTIME, chainId: chain.id, clock, read },
-    signal,
+    work,
   )
 }
 
@@ -80,13 +81,13 @@ interface SearchedToken {
 async function readPrices(
   context: PricesContext,
   tokens: readonly QuotedToken[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolPriceOutcome[]> {
   const { access, endpoint, block, chain } = context
   const { blockTimeMs } = chain
   const [searched, anchors] = await Promise.all([
     findPools(context, tokens),
-    readAnchors(endpoint, { block, blockTimeMs }, signal),
+    readAnchors(endpoint, { block, blockTimeMs }, work),
   ])
   const chosen = new Set<SearchedToken>()
   let poolCount = 0
@@ -96,7 +97,7 @@ async function readPrices(
     if (poolCount <= POOLS_MAX) chosen.add(each)
   }
   const candidates = searched.flatMap((each) => (chosen.has(each) ? each.candidates : []))
-  const readings = candidates.length === 0 ? [] : await readPools({ access, endpoint, anchors }, candidates, signal)
+  const readings = candidates.length === 0 ? [] : await readPools({ access, endpoint, anchors }, candidates, work)
   let from = 0
   return searched.map((each) => {
     const { token, hasPool, hasPricedPool } = each

@@ -7,6 +7,7 @@ import { MissingBlockError, MissingStateError } from '../../../chain/rpc/error.t
 import { parseLogs } from '../../../history/logs/parse_logs.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { Q96, Q128 } from '../../../lib/number/fixed_point.ts'
 import { sqrtPriceAtTickX96 } from '../../math/liquidity.ts'
@@ -64,7 +65,7 @@ interface PoolsAt {
 export async function readPools(
   context: PoolsContext,
   candidates: readonly Candidate[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolReading[]> {
   const { block } = context.anchors
   const rows = candidates.map(({ row }) => row)
@@ -80,14 +81,13 @@ export async function readPools(
     [
       readNow,
       (within) => readEarlier(context, { rows: forgetful, timeSec: startSec }, within),
-      ...times.map((timeSec) => (within: AbortSignal) => readEarlier(context, { rows, timeSec }, within)),
+      ...times.map((timeSec) => (within: Work) => readEarlier(context, { rows, timeSec }, within)),
     ],
-    signal,
+    work,
   )
   if (now === undefined) throw new UpstreamError('Cannot read pools: no answer')
   const earlier = looks.filter((look) => look !== undefined)
-  if (earlier.length < looks.length || start === undefined)
-    return await readByLogs(context, { candidates, now }, signal)
+  if (earlier.length < looks.length || start === undefined) return await readByLogs(context, { candidates, now }, work)
   const startByRow = new Map(forgetful.map((row, index) => [row, start.pools[index]]))
   return candidates.map((candidate, index) => {
     const past = [
@@ -102,7 +102,7 @@ export async function readPools(
 async function readEarlier(
   context: PoolsContext,
   { rows, timeSec }: { readonly rows: readonly PoolRow[]; readonly timeSec: bigint },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolsAt | undefined> {
   const { endpoint, anchors } = context
   const absent = { timeSec, pools: rows.map(() => undefined) }
@@ -112,7 +112,7 @@ async function readEarlier(
   try {
     const read = await readAt(number)
     if (isAtTime(read.block, timeSec)) return { timeSec: read.block.timestampSec, pools: read.pools }
-    const block = await searchBlock(endpoint, { anchors, timeSec }, signal)
+    const block = await searchBlock(endpoint, { anchors, timeSec }, work)
     if (block === undefined) return absent
     const { pools } = block.number === number ? read : await readAt(block.number)
     return { timeSec: block.timestampSec, pools }
@@ -214,13 +214,13 @@ function toLook(pool: RawPool | undefined, isToken1: boolean): Look {
 async function readByLogs(
   { endpoint, anchors }: PoolsContext,
   { candidates, now }: { readonly candidates: readonly Candidate[]; readonly now: PoolsAt },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolReading[]> {
   const { block } = anchors
   const timeSec = block.timestampSec - BigInt(WINDOW_SEC)
-  const first = (await searchBlock(endpoint, { anchors, timeSec }, signal)) ?? { number: 0n, timestampSec: timeSec }
+  const first = (await searchBlock(endpoint, { anchors, timeSec }, work)) ?? { number: 0n, timestampSec: timeSec }
   const pools = candidates.map(({ row }) => row.pool)
-  const eventsByPool = await readPoolEvents(endpoint, { pools, first, last: block }, signal)
+  const eventsByPool = await readPoolEvents(endpoint, { pools, first, last: block }, work)
   return candidates.map(({ row, quote }, index): PoolReading => {
     const pool = now.pools[index]
     const reading = { row, quote, spotX96: pool && toSpotX96(pool, row.isToken1), hasPast: eventsByPool !== undefined }
@@ -258,11 +258,11 @@ const LOGS_MAX = 10_000
 async function readPoolEvents(
   endpoint: Endpoint,
   { pools, first, last }: { readonly pools: readonly Address[]; readonly first: PastBlock; readonly last: Block },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<Hex, readonly PoolEvent[]> | undefined> {
   const range = { fromBlock: toHex(first.number + 1n), toBlock: toHex(last.number) }
   const params = [{ address: pools, topics: [[SWAP, MINT, BURN]], ...range }]
-  const logs = await readLogs(endpoint, params, signal)
+  const logs = await readLogs(endpoint, params, work)
   if (logs === undefined || logs.length > LOGS_MAX) return undefined
   const eventsByPool = new Map<Hex, PoolEvent[]>()
   const asked = new Set(pools.map(toLowerHex))
@@ -281,14 +281,14 @@ async function readPoolEvents(
 async function readLogs(
   endpoint: Endpoint,
   params: readonly unknown[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly HistoryLog[] | undefined> {
   try {
-    return await endpoint.request({ method: 'eth_getLogs', params, parse: parseLogs }, signal)
+    return await endpoint.request({ method: 'eth_getLogs', params, parse: parseLogs }, work)
   } catch (error) {
     // Endpoints limit logs in many ways; a price without them is marked.
     const isRefused = error instanceof RpcRefusedError || error instanceof UpstreamError
-    if (isRefused && !signal.aborted) return undefined
+    if (isRefused && !work.signal.aborted) return undefined
     throw error
   }
 }

@@ -6,6 +6,7 @@ import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
 import { type LensPage, type LensPages, readPages } from '../../../chain/call/pages.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { FinanceChain } from '../../chain.ts'
@@ -73,7 +74,7 @@ export interface BalanceQuery {
 export async function readBalances(
   { endpoint, block: at }: { readonly endpoint: Endpoint; readonly block?: PinnedBlock | undefined },
   { chain, wallet, additional, classifyToken, clock }: BalanceQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<Balances> {
   const { id, tokens } = chain
   const listed = toTokenSet(tokens.addresses)
@@ -85,7 +86,7 @@ export async function readBalances(
   }
   const read = (access: LensAccess) => readAll(access, query)
   const lensQuery = { topic: 'balances', runtime: LENS_RUNTIME, chainId: id, at, clock, read } as const
-  const pages = await readByLens(endpoint, lensQuery, signal)
+  const pages = await readByLens(endpoint, lensQuery, work)
   return interpret(pages, { chain, classifyToken, tokens: [...tokens.addresses, ...unlisted] })
 }
 

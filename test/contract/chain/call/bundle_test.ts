@@ -3,14 +3,14 @@ import { type Hex, numberToHex, size } from 'viem'
 import { callBundled } from '../../../../src/chain/call/bundle/bundle.ts'
 import { type LensAccess, type LensMode, readByLens } from '../../../../src/chain/call/lens.ts'
 import { type Endpoint, RevertError } from '../../../../src/chain/rpc/client.ts'
-import { withRequesters } from '../../../../src/lib/async/requesters.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
 import type { SeenRequest } from '../../../support/rpc.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /** Answers its call data. */
 const ECHO: Hex = '0x366000600037366000f3'
@@ -33,9 +33,9 @@ function question(index: number, tag = '00'): Hex {
   return `0x${tag}${index.toString(16).padStart(8, '0')}`
 }
 
-function ask(data: Hex, options: { readonly signal?: AbortSignal; readonly endpoint?: Endpoint } = {}): Promise<Hex> {
-  const { signal = never, endpoint = chain.endpoint } = options
-  return callBundled(endpoint, { runtime: LENS, data, block: 'latest' }, signal)
+function ask(data: Hex, options: { readonly work?: Work; readonly endpoint?: Endpoint } = {}): Promise<Hex> {
+  const { work = never, endpoint = chain.endpoint } = options
+  return callBundled(endpoint, { runtime: LENS, data, block: 'latest' }, work)
 }
 
 /** Concurrent calls. The first eight find no running calls and are sent alone. */
@@ -136,13 +136,13 @@ test('callBundled() waits for the end of the turn if the read is bundled, howeve
 })
 
 test('callBundled() never mixes requesters, so that the slow call of one delays no other', async () => {
-  const createSignal = (asker: string) => withRequesters(new Set([asker]), new AbortController().signal)
+  const workFor = (asker: string) => createWork(new AbortController().signal, { requesters: new Set([asker]) })
   const slow = question(99)
   chain.rpc.rule(({ params }) => (JSON.stringify(params).includes(slow.slice(2)) ? { kind: 'hang' } : undefined))
   const leaving = new AbortController()
-  const signal = withRequesters(new Set(['slow']), leaving.signal)
-  const hostile = [...crowd(10), slow].map((data) => ask(data, { signal }).catch((error: unknown) => error))
-  const honest = crowd(6).map((data) => ask(data, { signal: createSignal('honest') }))
+  const work = createWork(leaving.signal, { requesters: new Set(['slow']) })
+  const hostile = [...crowd(10), slow].map((data) => ask(data, { work }).catch((error: unknown) => error))
+  const honest = crowd(6).map((data) => ask(data, { work: workFor('honest') }))
   expect(await Promise.all(honest)).toEqual(crowd(6))
   expect(bundles()).toBe(2)
   leaving.abort()
@@ -205,9 +205,9 @@ test('callBundled() continues for the others if some leave, and aborts a request
   chain.rpc.rule((request) => (isBundle(request) ? { kind: 'hang' } : undefined))
   const leaving = new AbortController()
   const before = crowd(8).map((data) => ask(data))
-  const left = crowd(4).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
+  const left = crowd(4).map((data) => ask(data, { work: createWork(leaving.signal) }).catch((error: unknown) => error))
   const last = new AbortController()
-  const staying = ask(question(99), { signal: last.signal }).catch((error: unknown) => error)
+  const staying = ask(question(99), { work: createWork(last.signal) }).catch((error: unknown) => error)
   await waitFor('the bundle is sent', () => bundles() === 1)
   leaving.abort()
   for (const each of left) expect(await each).toBeInstanceOf(AbortedError)
@@ -222,7 +222,7 @@ test('callBundled() continues for the others if some leave, and aborts a request
 test('callBundled() sends nothing for callers that leave before their turn', async () => {
   const before = crowd(8).map((data) => ask(data))
   const leaving = new AbortController()
-  const left = crowd(6).map((data) => ask(data, { signal: leaving.signal }).catch((error: unknown) => error))
+  const left = crowd(6).map((data) => ask(data, { work: createWork(leaving.signal) }).catch((error: unknown) => error))
   leaving.abort()
   for (const each of left) expect(await each).toBeInstanceOf(AbortedError)
   await Promise.all(before)
@@ -249,7 +249,7 @@ test('callBundled() sends nothing alone for callers that left while their bundle
   chain.rpc.rule((request) => (isBundle(request) ? { kind: 'meanwhile', done } : undefined))
   const before = crowd(8).map((data) => ask(data))
   const burning = ask(question(8, BURNS)).catch((error: unknown) => error)
-  const left = ask(question(9), { signal: leaving.signal }).catch((error: unknown) => error)
+  const left = ask(question(9), { work: createWork(leaving.signal) }).catch((error: unknown) => error)
   expect(await left).toBeInstanceOf(AbortedError)
   expect(await burning).toBeInstanceOf(Error)
   await Promise.all(before)

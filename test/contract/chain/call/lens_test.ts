@@ -4,6 +4,7 @@ import { callByOverride } from '../../../../src/chain/call/bundle/bundle.ts'
 import { callDeployless } from '../../../../src/chain/call/deployless.ts'
 import { type LensMode, type LensReading, readByLens } from '../../../../src/chain/call/lens.ts'
 import { LensUnsupportedError, RevertError, RpcRefusedError } from '../../../../src/chain/rpc/client.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
@@ -13,7 +14,7 @@ import { waitFor } from '../../../support/wait_for.ts'
 
 /** EIP-3860. */
 const INIT_CODE_BYTES_MAX = 49_152
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /** Code that answers its call data, or reverts with it, or runs out of gas, or answers its first word times zeros. */
 const ECHO: Hex = '0x366000600037366000f3'
@@ -220,7 +221,7 @@ test('call() retries only for a missing block', async () => {
 test('call() stops retrying for a missing block once the caller has left', async () => {
   chain.rpc.rule(() => ({ kind: 'error', error: { code: -32000, message: 'header not found' } }))
   const leaving = new AbortController()
-  const calling = failure(chain.endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, leaving.signal))
+  const calling = failure(chain.endpoint.call({ to: ECHO_AT, data: '0x', block: 0n }, createWork(leaving.signal)))
   await waitFor('a request', () => chain.rpc.seen.length === 1)
   leaving.abort()
   expect(await calling).toBeInstanceOf(AbortedError)

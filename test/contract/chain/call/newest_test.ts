@@ -2,11 +2,12 @@ import { beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { readGrandparent } from '../../../../src/chain/call/grandparent/read_grandparent.ts'
 import { readMulticall } from '../../../../src/chain/call/many/multicall.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const chain = useFaultyChain()
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import { type Endpoint, type RevertError, RpcRefusedError } from '../../../../src/chain/rpc/client.ts'
 import { parseQuantity } from '../../../../src/chain/rpc/value.ts'
-import { withRequesters } from '../../../../src/lib/async/requesters.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
@@ -21,11 +21,11 @@ import {
 } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
-/** A signal of work for a requester. */
+/** Work for a requester. */
 function asking(asker: string) {
-  return { signal: withRequesters(new Set([asker]), new AbortController().signal) }
+  return { work: createWork(new AbortController().signal, { requesters: new Set([asker]) }) }
 }
 
 const SECRET = 'hunter2secret'
@@ -78,8 +78,8 @@ function createClient(endpoints: number, overrides: Partial<Chain> = {}, clock: 
   return client
 }
 
-function blockNumber(endpoint: Endpoint, signal: AbortSignal): Promise<bigint> {
-  return endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
+function blockNumber(endpoint: Endpoint, work: Work): Promise<bigint> {
+  return endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, work)
 }
 
 function rule(index: number, fault: Fault | undefined): void {
@@ -119,7 +119,7 @@ test('read() asks the first endpoint, and about its chain only once, at the same
   // No request is answered before all have arrived.
   const hold = createHold()
   rule(0, hold.fault)
-  const reading = Promise.all([1, 2, 3].map(() => client.read(blockNumber, { signal: never })))
+  const reading = Promise.all([1, 2, 3].map(() => client.read(blockNumber, { work: never })))
   await waitFor('all requests', () => rpcs[0]?.waiting() === 4)
   hold.open()
   expect(await reading).toEqual([0n, 0n, 0n])
@@ -127,7 +127,7 @@ test('read() asks the first endpoint, and about its chain only once, at the same
   expect([seen(0), seen(0, 'eth_chainId'), seen(1), seen(2)]).toEqual([3, 1, 0, 0])
   const alone = createClient(1)
   for (const times of [1, 2]) {
-    expect(await alone.read(blockNumber, { signal: never })).toBe(0n)
+    expect(await alone.read(blockNumber, { work: never })).toBe(0n)
     expect([seen(0), seen(0, 'eth_chainId')]).toEqual([3 + times, 2])
   }
 })
@@ -146,7 +146,7 @@ test.each([
 ] as [string, Fault][])('read() moves on to the second endpoint at %s of the first', async (_, fault) => {
   const client = createClient(2)
   rule(0, fault)
-  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect(await client.read(blockNumber, { work: never })).toBe(0n)
   expect([seen(0), seen(1)]).toEqual([1, 1])
 })
 
@@ -157,13 +157,13 @@ test('read() gets its answer from the second endpoint if the first hangs, drips 
     const client = createClient(2, {}, clock)
     const asked = seen(0)
     rule(0, fault)
-    const reading = client.read(blockNumber, { signal: never })
+    const reading = client.read(blockNumber, { work: never })
     await waitForRequests(0, asked + 1)
     await clock.advance(1_000)
     expect(await reading).toBe(0n)
   }
   rule(0, { kind: 'flood', bytes: 50 * 1024 * 1024 })
-  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
+  expect(await createClient(2).read(blockNumber, { work: never })).toBe(0n)
 })
 
 test('read() gives one call two fifths of its budget, so that a slow but working endpoint is not given up', async () => {
@@ -174,11 +174,11 @@ test('read() gives one call two fifths of its budget, so that a slow but working
     const clock = startClock()
     const client = createClient(1, {}, clock)
     rule(0, undefined)
-    await client.read(blockNumber, { signal: never })
+    await client.read(blockNumber, { work: never })
     const hold = createHold()
     const asked = seen(0)
     rule(0, hold.fault)
-    const reading = failure(client.read(blockNumber, { signal: never, budgetMs: 500 }))
+    const reading = failure(client.read(blockNumber, { work: never, budgetMs: 500 }))
     await waitForRequests(0, asked + 1)
     await clock.advance(passedMs)
     if (isAnswered) hold.open()
@@ -193,28 +193,28 @@ test('read() no longer waits for a dead first endpoint, and returns to it once i
   const clock = startClock()
   const client = createClient(2, {}, clock)
   rule(0, { kind: 'hang' })
-  const first = client.read(blockNumber, { signal: never })
+  const first = client.read(blockNumber, { work: never })
   await waitForRequests(0, 1, 'eth_chainId')
   await clock.advance(1_000)
   await first
-  for (let call = 0; call < 20; call++) await client.read(blockNumber, { signal: never })
+  for (let call = 0; call < 20; call++) await client.read(blockNumber, { work: never })
   expect(seen(1)).toBe(21)
   // Waited for once, and then probed at most.
   expect(seen(0)).toBeLessThan(5)
   rule(0, undefined)
   // The probe is started by a read, once the endpoint has been left alone for a while.
   await clock.advance(30_000)
-  await client.read(blockNumber, { signal: never })
+  await client.read(blockNumber, { work: never })
   await waitFor('the probe', () => client.report()[0]?.state === 'ready')
   const asked = seen(1)
-  await client.read(blockNumber, { signal: never })
+  await client.read(blockNumber, { work: never })
   expect(seen(1)).toBe(asked)
 })
 
 test('read() tries each endpoint twice at most, and fails with the chain and a cause without addresses', async () => {
   const client = createClient(3)
   for (const index of [0, 1, 2]) rule(index, { kind: 'http', status: 500, body: `<p>${SECRET}</p>` })
-  const error = await failure(client.read(blockNumber, { signal: never }))
+  const error = await failure(client.read(blockNumber, { work: never }))
   expect(error).toBeInstanceOf(UnavailableError)
   expect(error.message).toBe('Cannot read chain 1 (Ethereum) after 6 attempts')
   expect([seen(0), seen(1), seen(2)]).toEqual([2, 2, 2])
@@ -228,7 +228,7 @@ test('read() ends with its budget if everything hangs', async () => {
   const client = createClient(3, {}, clock)
   for (const index of [0, 1, 2]) rule(index, { kind: 'hang' })
   let isOver = false
-  const reading = failure(client.read(blockNumber, { signal: never, budgetMs: 400 })).finally(() => {
+  const reading = failure(client.read(blockNumber, { work: never, budgetMs: 400 })).finally(() => {
     isOver = true
   })
   // A new endpoint is asked about its chain first, for which one call has a second.
@@ -242,13 +242,13 @@ test('read() ends with its budget if everything hangs', async () => {
 test('read() lets one caller at a time try an endpoint that failed repeatedly, and the others follow its success', async () => {
   const client = createClient(1)
   rule(0, { kind: 'http', status: 500, body: '' })
-  await failure(client.read(blockNumber, { signal: never }))
-  await failure(client.read(blockNumber, { signal: never }))
+  await failure(client.read(blockNumber, { work: never }))
+  await failure(client.read(blockNumber, { work: never }))
   expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
   rpcs[0]?.reset()
   const trial = createHold()
   rule(0, trial.fault)
-  const reading = Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { signal: never })))
+  const reading = Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { work: never })))
   await waitForRequests(0, 1, 'eth_getBlockByNumber')
   await settle()
   // The check of its chain and one probe.
@@ -266,7 +266,7 @@ test('read() counts one failure for a request that callers share, and each of th
     return isBundle && bundles++ === 0 ? { kind: 'http', status: 500, body: '' } : undefined
   })
   const echo = { runtime: '0x366000600037366000f3', data: '0x12', block: 'latest' } as const
-  const ask = () => client.read((endpoint, signal) => callBundled(endpoint, echo, signal), { signal: never })
+  const ask = () => client.read((endpoint, work) => callBundled(endpoint, echo, work), { work: never })
   expect(await Promise.all(Array.from({ length: 16 }, ask))).toEqual(Array(16).fill('0x12'))
   expect(bundles).toBeGreaterThan(0)
   expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
@@ -283,10 +283,10 @@ test('read() waits out a Retry-After that fits into its budget, and says how lon
   let calls = 0
   rpcs[0]?.rule(() => (calls++ === 0 ? limited('1') : undefined))
   // The first request to a new endpoint is eth_chainId, so the rate limit meets that one.
-  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect(await client.read(blockNumber, { work: never })).toBe(0n)
   expect(skipping.time.nowMs - START_MS).toBeWithin(1_000, 1_100)
   rule(0, limited('30'))
-  const error = await failure(client.read(blockNumber, { signal: never }))
+  const error = await failure(client.read(blockNumber, { work: never }))
   expect(error).toBeInstanceOf(UnavailableError)
   expect((error as UnavailableError).retryAfterSec).toBe(30)
 })
@@ -297,41 +297,41 @@ test('read() throws AbortedError as soon as the caller leaves, and counts no fai
   const client = createClient(1, {}, clock)
   rule(0, { kind: 'hang' })
   const caller = new AbortController()
-  const reading = failure(client.read(blockNumber, { signal: caller.signal }))
+  const reading = failure(client.read(blockNumber, { work: createWork(caller.signal) }))
   await waitFor('the call', () => seen(0) === 1)
   caller.abort()
   expect(await reading).toBeInstanceOf(AbortedError)
-  expect(await failure(client.read(blockNumber, { signal: caller.signal }))).toBeInstanceOf(AbortedError)
+  expect(await failure(client.read(blockNumber, { work: createWork(caller.signal) }))).toBeInstanceOf(AbortedError)
   rule(0, undefined)
   // Its chain is checked for all callers: that request ends by its own time.
   await clock.advance(1_000)
-  expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  expect(await client.read(blockNumber, { work: never })).toBe(0n)
 })
 
 test('read() passes a revert through after one try, with its data', async () => {
   const client = createClient(2)
   const at = '0x00000000000000000000000000000000000ec402'
   const call = { to: at, code: '0x366000600037366000fd', data: '0x1234', block: 'latest' } as const
-  const error = await failure(client.read((endpoint, signal) => endpoint.call(call, signal), { signal: never }))
+  const error = await failure(client.read((endpoint, work) => endpoint.call(call, work), { work: never }))
   expect((error as RevertError).data).toBe('0x1234')
   expect([seen(0, 'eth_call'), seen(1, 'eth_call')]).toEqual([1, 0])
 })
 
 test('read() counts a revert of a request other than a call as a failure of the endpoint', async () => {
   rule(0, { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } })
-  expect(await createClient(2).read(blockNumber, { signal: never })).toBe(0n)
-  expect(await failure(createClient(1).read(blockNumber, { signal: never }))).toBeInstanceOf(UnavailableError)
+  expect(await createClient(2).read(blockNumber, { work: never })).toBe(0n)
+  expect(await failure(createClient(1).read(blockNumber, { work: never }))).toBeInstanceOf(UnavailableError)
 })
 
 test('read() passes other errors of the attempt through as they are', async () => {
   const broken = new TypeError('A bug')
-  expect(await failure(createClient(2).read(() => Promise.reject(broken), { signal: never }))).toBe(broken)
+  expect(await failure(createClient(2).read(() => Promise.reject(broken), { work: never }))).toBe(broken)
 })
 
 test('read() asks each endpoint once if all refuse', async () => {
   const client = createClient(2)
   const refuse = () => Promise.reject(new RpcRefusedError(-32602, 'No'))
-  const error = await failure(client.read(refuse, { signal: never }))
+  const error = await failure(client.read(refuse, { work: never }))
   expect(error).toBeInstanceOf(UnavailableError)
   expect(error.message).toContain('after 2 attempts')
 })
@@ -343,7 +343,7 @@ test('read() uses no endpoint of another chain, not even a revert of it, and log
       ? { kind: 'result', result: '0x89' }
       : { kind: 'error', error: { code: 3, message: 'execution reverted', data: '0x' } },
   )
-  for (let call = 0; call < 3; call++) expect(await client.read(blockNumber, { signal: never })).toBe(0n)
+  for (let call = 0; call < 3; call++) expect(await client.read(blockNumber, { work: never })).toBe(0n)
   expect([seen(0), seen(1)]).toEqual([1, 3])
   const told = lines.filter((line) => line.includes('another chain'))
   expect(told.length).toBe(1)
@@ -365,8 +365,8 @@ function newest(index: number, number: number, ageSec = 0): void {
 }
 
 function readHead(client: EvmClient): Promise<bigint> {
-  const read = (endpoint: Endpoint, signal: AbortSignal) => readLatestBlock(endpoint, client.chain.id, signal)
-  return client.read(read, { signal: never }).then(({ number }) => number)
+  const read = (endpoint: Endpoint, work: Work) => readLatestBlock(endpoint, client.chain.id, work)
+  return client.read(read, { work: never }).then(({ number }) => number)
 }
 
 const seenHeads = (index: number): number => seen(index, 'eth_getBlockByNumber')
@@ -509,12 +509,12 @@ test('ready() asks until it has an answer, and not again for a while', async () 
 
 test('read() runs 128 concurrent calls of one requester against one endpoint and queues the others', async () => {
   const client = createClient(1)
-  await client.read(blockNumber, { signal: never })
+  await client.read(blockNumber, { work: never })
   rpcs[0]?.reset()
-  const { signal } = asking('a')
+  const { work } = asking('a')
   let hold = createHold()
   rpcs[0]?.rule(() => hold.fault)
-  const reading = Array.from({ length: 500 }, () => client.read(blockNumber, { signal }))
+  const reading = Array.from({ length: 500 }, () => client.read(blockNumber, { work }))
   for (const count of [128, 256, 384, 500]) {
     await waitForRequests(0, count)
     await settle()
@@ -528,7 +528,7 @@ test('read() runs 128 concurrent calls of one requester against one endpoint and
 
 /** Calls of a requester that are never answered. */
 function hangingCalls(client: EvmClient, count: number, budgetMs: number) {
-  const { signal } = asking('slow')
+  const { work } = asking('slow')
   const call = {
     to: '0x00000000000000000000000000000000000ec402',
     code: '0x00',
@@ -536,7 +536,7 @@ function hangingCalls(client: EvmClient, count: number, budgetMs: number) {
     block: 'latest',
   } as const
   return Array.from({ length: count }, () =>
-    failure(client.read((endpoint, within) => endpoint.call(call, within), { signal, budgetMs })),
+    failure(client.read((endpoint, within) => endpoint.call(call, within), { work, budgetMs })),
   )
 }
 
@@ -548,15 +548,15 @@ test('read() keeps an endpoint healthy that answers one requester while all call
   const clock = startClock()
   const client = createClient(2, {}, clock)
   for (const index of [0, 1]) hangCalls(index)
-  await client.read(blockNumber, { signal: never })
-  const { signal } = asking('quick')
+  await client.read(blockNumber, { work: never })
+  const { work } = asking('quick')
   const hanging = Promise.all(hangingCalls(client, 60, 600))
   let isOver = false
   void hanging.then(() => {
     isOver = true
   })
   for (let calls = 1; !isOver; calls++) {
-    expect(await client.read(blockNumber, { signal })).toBeGreaterThanOrEqual(0n)
+    expect(await client.read(blockNumber, { work })).toBeGreaterThanOrEqual(0n)
     // Each call is sent once.
     expect(seen(0) + seen(1)).toBe(1 + calls)
     await clock.advance(20)
@@ -569,7 +569,7 @@ test("read() probes an endpoint that failed repeatedly with a header, never with
   const clock = startClock()
   const client = createClient(1, {}, clock)
   hangCalls(0)
-  await client.read(blockNumber, { signal: never })
+  await client.read(blockNumber, { work: never })
   rpcs[0]?.reset()
   // Nothing else is answered meanwhile, so slow calls cannot be told from a slow endpoint.
   const hanging = Promise.all(hangingCalls(client, 3, 400))
@@ -590,7 +590,7 @@ test('read() asks an endpoint that is back, but far behind, if no other answers'
   const client = createClient(2)
   newest(1, 1_000)
   newest(0, 1_000)
-  await Promise.all([readHead(client), client.read(blockNumber, { signal: never })])
+  await Promise.all([readHead(client), client.read(blockNumber, { work: never })])
   for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
   for (let times = 0; times < 2; times++) await failure(readHead(client))
   expect(client.report().map(({ state }) => state)).toEqual(['open', 'open'])
@@ -606,7 +606,7 @@ test('read() refuses an answer for another chain, and tries another endpoint', a
       endpoint.observeBlock({ chainId, number: 7n, timestampSec: BigInt(Math.floor(Date.now() / 1_000)) })
       return endpoint.index
     },
-    { signal: never },
+    { work: never },
   )
   expect(answer).toBe(1)
 })
@@ -614,11 +614,11 @@ test('read() refuses an answer for another chain, and tries another endpoint', a
 /** A read of several requests, one after the other. */
 function chapters(client: EvmClient, count: number) {
   return client.read(
-    async (endpoint, signal) => {
-      for (let index = 0; index < count; index++) await blockNumber(endpoint, signal)
+    async (endpoint, work) => {
+      for (let index = 0; index < count; index++) await blockNumber(endpoint, work)
       return endpoint.index
     },
-    { signal: never },
+    { work: never },
   )
 }
 

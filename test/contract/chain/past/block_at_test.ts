@@ -3,6 +3,7 @@ import { toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { createBlockFinder, NoBlockError } from '../../../../src/chain/past/block_at.ts'
 import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { caseCount } from '../../../support/cases.ts'
@@ -16,7 +17,7 @@ const NEWEST = 5_000_000
 /** A time at which every block is final. */
 const NOW_MS = (GENESIS_SEC + NEWEST * BLOCK_SEC + 30 * 86_400) * 1_000
 const clock: Clock = createFixedClock(NOW_MS, 0)
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 /** A client of a chain with a block every twelve seconds, or at other times, which counts the headers that it reads. */
 function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = NEWEST) {
@@ -33,7 +34,7 @@ function startChain(secondOf = (height: number) => height * BLOCK_SEC, newest = 
   const client = {
     clock: { sleep: () => new Promise<never>(() => {}) },
     chain: { id: 1, name: 'Chain', rpcUrls: ['one'], blockTimeMs: BLOCK_SEC * 1_000 },
-    read: (attempt: (endpoint: Endpoint, signal: AbortSignal) => Promise<unknown>) => attempt(endpoint, patient),
+    read: (attempt: (endpoint: Endpoint, work: Work) => Promise<unknown>) => attempt(endpoint, patient),
   } as unknown as ChainClient
   const finder = createBlockFinder(clock)
   const counted = async <T>(find: () => Promise<T>) => {

@@ -3,6 +3,7 @@ import { keccak256 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readStateDepth } from '../../../../src/chain/past/state_depth.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
@@ -47,5 +48,5 @@ test.each<[lies: readonly StateLie[], depth: bigint | 'all']>([
   rpc.lie(lies, HEAD - 128)
   const [endpoint] = client.background
   if (endpoint === undefined) throw new Error('The chain has no endpoint')
-  expect(await readStateDepth(endpoint, BigInt(HEAD), new AbortController().signal)).toBe(depth)
+  expect(await readStateDepth(endpoint, BigInt(HEAD), createWork(new AbortController().signal))).toBe(depth)
 })

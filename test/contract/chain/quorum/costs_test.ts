@@ -9,6 +9,7 @@ import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../../src/family/aave_v3/snapshot.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS } from '../../../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
@@ -19,7 +20,7 @@ import { createFamilyRoutes } from '../../../support/family.ts'
 import { createFixedClock, settle } from '../../../support/test_clock.ts'
 import { createPortfolio } from '../../portfolio/support.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const DAY_SEC = 86_400
 
 let devnet: Devnet
@@ -46,7 +47,7 @@ beforeAll(async () => {
 }, 180_000)
 
 function readThrough(client: FinanceClient, number: bigint): Promise<PinnedBlock> {
-  return client.read((endpoint) => readBlock(endpoint, { chainId: 1, number }, never), { signal: never })
+  return client.read((endpoint) => readBlock(endpoint, { chainId: 1, number }, never), { work: never })
 }
 
 /** Rounds in which requests are sent (all answers of a round come together), calls, and headers. */

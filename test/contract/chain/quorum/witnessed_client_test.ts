@@ -8,7 +8,7 @@ import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { examineState } from '../../../../src/chain/past/state_canary.ts'
 import { createWitnessedClient } from '../../../../src/chain/quorum/witnessed_client.ts'
 import { type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
-import { getUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
@@ -16,7 +16,7 @@ import { createRpc } from '../../../devnet/rpc.ts'
 import { type LyingRpc, type StateLie, startLyingRpc } from '../../../support/lying_rpc.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 /** Blocks with a transaction of the sender; all others have none. */
 const SENT = [10, 20, 200]
 const HEAD = 300
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const client = createChainClient({ chain: createChain([anvil.rpcUrl]), clock: createFixedClock(), log: silentLog })
   const read = async (number: number) => {
     const asked = (endpoint: Endpoint) => readBlock(endpoint, { chainId: 1, number: BigInt(number) }, never)
-    return [number, await client.read(asked, { signal: never })] as const
+    return [number, await client.read(asked, { work: never })] as const
   }
   blocks = new Map(await Promise.all([1, 5, 10, 12, 20, 100, 200, 240, HEAD].map(read)))
   nowMs = (Number(blocks.get(HEAD)?.timestampSec) + 100_000) * 1_000
@@ -96,28 +96,28 @@ async function examine(numbers: readonly number[]): Promise<string[]> {
       log: silentLog,
     })
     clients = [...clients, client]
-    shown.push(await client.read(attempt, { signal: never }))
+    shown.push(await client.read(attempt, { work: never }))
   }
   return shown
 }
 
 /** The balance of the holder at a block, inside a call. */
-function readHeld(client: EvmClient, number: number, signal = never): Promise<bigint> {
+function readHeld(client: EvmClient, number: number, work = never): Promise<bigint> {
   const block = getBlock(number)
-  const held = async (endpoint: Endpoint, within: AbortSignal) => {
+  const held = async (endpoint: Endpoint, within: Work) => {
     const code: Hex = `0x73${HOLDER.slice(2)}315f5260205ff3`
     const to: Hex = '0x00000000000000000000000000000000000ec402'
     return BigInt(await endpoint.call({ to, code, data: '0x', block: { hash: block.hash } }, within))
   }
-  return client.read(held, { signal, past: block })
+  return client.read(held, { work, past: block })
 }
 
 type Noted = [held: bigint, ...chainIds: number[]]
 
 /** The same as a work of its own, and the chains of which it rests on the word of one endpoint. */
 async function readNoted(client: EvmClient, number: number): Promise<Noted> {
-  const signal = trackUnwitnessed(new AbortController().signal)
-  return [await readHeld(client, number, signal), ...getUnwitnessed(signal)]
+  const work = createWork(new AbortController().signal)
+  return [await readHeld(client, number, work), ...work.unwitnessed]
 }
 
 test('an honest endpoint proves every state by the ring of block hashes', async () => {
@@ -127,11 +127,11 @@ test('an honest endpoint proves every state by the ring of block hashes', async 
 
 test('an endpoint without state overrides proves it by reading the slots', async () => {
   const client = createClient(1)
-  const refusing = async (endpoint: Endpoint, signal: AbortSignal) => {
+  const refusing = async (endpoint: Endpoint, work: Work) => {
     const call: Endpoint['call'] = (request, within) => endpoint.call({ ...request, gas: 1 }, within)
-    return await examineState({ ...endpoint, call }, { block: getBlock(12), memory: {} }, signal)
+    return await examineState({ ...endpoint, call }, { block: getBlock(12), memory: {} }, work)
   }
-  expect(await client.read(refusing, { signal: never })).toBe('proven')
+  expect(await client.read(refusing, { work: never })).toBe('proven')
   expect(rpcs[0]?.counts.get('eth_getStorageAt')).toBe(2)
 })
 

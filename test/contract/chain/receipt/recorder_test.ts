@@ -5,13 +5,14 @@ import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { createCitingClient } from '../../../../src/chain/receipt/citing.ts'
 import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createReplayer } from '../../../../src/receipt/replay.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 
-const { signal } = new AbortController()
+const work = createWork(new AbortController().signal)
 
 let anvil: Anvil
 let client: ChainClient
@@ -36,7 +37,7 @@ function readMany(over: ChainClient) {
           return (await readMulticall(endpoint, question, within)).results
         }),
       ),
-    { signal },
+    { work },
   )
 }
 

@@ -3,6 +3,7 @@ import type { Chain } from '../../../../src/chain/chain.ts'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { parseQuantity } from '../../../../src/chain/rpc/value.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
@@ -10,7 +11,7 @@ import { createRpc } from '../../../devnet/rpc.ts'
 import { type Fault, type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { createFixedClock, createPatientClock } from '../../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const BLOCKS = 40
 /** Errors of the three endpoints for pruned state, and the first block whose state they keep. */
 const NODES = [
@@ -68,13 +69,13 @@ function createClient(endpoints: number): EvmClient {
 
 /** The block's own number, from its state. */
 async function readAt(block: bigint): Promise<bigint> {
-  const number = (endpoint: Endpoint, signal: AbortSignal) =>
+  const number = (endpoint: Endpoint, work: Work) =>
     endpoint.call(
       { to: '0x00000000000000000000000000000000000ec402', code: '0x435f5260205ff3', data: '0x', block },
-      signal,
+      work,
     )
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000)) - 86_400n
-  return BigInt(await client.read(number, { signal: never, past: { number: block, timestampSec } }))
+  return BigInt(await client.read(number, { work: never, past: { number: block, timestampSec } }))
 }
 
 function calls(): number[] {
@@ -94,10 +95,10 @@ test('a past read tries every endpoint until one has the block, and later starts
 
 test("pruned state does not affect the endpoints' health, however often it is requested", async () => {
   for (let read = 0; read < 10; read++) await readAt(BigInt(5 + read))
-  const latest = (endpoint: Endpoint, signal: AbortSignal) =>
-    endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, signal)
+  const latest = (endpoint: Endpoint, work: Work) =>
+    endpoint.request({ method: 'eth_blockNumber', params: [], parse: parseQuantity }, work)
   rpcs[0]?.reset()
-  for (let read = 0; read < 5; read++) await client.read(latest, { signal: never })
+  for (let read = 0; read < 5; read++) await client.read(latest, { work: never })
   expect(rpcs[0]?.seen.filter(({ method }) => method === 'eth_blockNumber').length).toBe(5)
   expect(lines.filter((line) => line.includes('An RPC endpoint failed'))).toEqual([])
 })
@@ -126,9 +127,9 @@ test('a block too young to have been pruned is requested again, and its absence 
   const behind: Fault = { kind: 'error', error: { code: -32000, message: 'header not found' } }
   rpcs[0]?.rule(({ method }) => (method === 'eth_call' && left-- > 0 ? behind : undefined))
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
-  const read = (endpoint: Endpoint, signal: AbortSignal) =>
-    endpoint.call({ to: '0x00000000000000000000000000000000000ec402', data: '0x', block: 39n }, signal)
-  const options = { signal: never, past: { number: 39n, timestampSec } }
+  const read = (endpoint: Endpoint, work: Work) =>
+    endpoint.call({ to: '0x00000000000000000000000000000000000ec402', data: '0x', block: 39n }, work)
+  const options = { work: never, past: { number: 39n, timestampSec } }
   expect(await client.read(read, options)).toBe('0x')
   expect(calls()[0]).toBe(3)
 })
@@ -139,9 +140,8 @@ test('a call that must not wait for its block is not sent again', async () => {
   const behind: Fault = { kind: 'error', error: { code: -32000, message: 'header not found' } }
   rpcs[0]?.rule(({ method }) => (method === 'eth_call' ? behind : undefined))
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
-  const read = (endpoint: Endpoint, signal: AbortSignal) =>
-    endpoint.call({ data: '0x', block: 39n, mustWait: false }, signal)
-  await expect(client.read(read, { signal: never, past: { number: 39n, timestampSec } })).rejects.toThrow()
+  const read = (endpoint: Endpoint, work: Work) => endpoint.call({ data: '0x', block: 39n, mustWait: false }, work)
+  await expect(client.read(read, { work: never, past: { number: 39n, timestampSec } })).rejects.toThrow()
   // Once by each of two attempts.
   expect(calls()[0]).toBe(2)
 })
@@ -150,9 +150,9 @@ test('missing state of a block too young to have been pruned is requested again 
   client.close()
   client = createClient(1)
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
-  const read = (endpoint: Endpoint, signal: AbortSignal) =>
-    endpoint.call({ to: '0x00000000000000000000000000000000000ec402', data: '0x', block: 39n }, signal)
-  const options = { signal: never, past: { number: 39n, timestampSec } }
+  const read = (endpoint: Endpoint, work: Work) =>
+    endpoint.call({ to: '0x00000000000000000000000000000000000ec402', data: '0x', block: 39n }, work)
+  const options = { work: never, past: { number: 39n, timestampSec } }
   rpcs[0]?.rule(({ method }) => (method === 'eth_call' ? { kind: 'error', error: NODES[0].error } : undefined))
   await expect(client.read(read, options)).rejects.toBeInstanceOf(UnavailableError)
   rpcs[0]?.rule(() => undefined)
@@ -167,9 +167,9 @@ test('a young block that stays missing sets no depth', async () => {
     method === 'eth_call' ? { kind: 'error', error: { code: -32000, message: 'header not found' } } : undefined,
   )
   const timestampSec = BigInt(Math.floor(Date.now() / 1_000))
-  const read = (endpoint: Endpoint, signal: AbortSignal) => endpoint.call({ data: '0x', block: 39n }, signal)
+  const read = (endpoint: Endpoint, work: Work) => endpoint.call({ data: '0x', block: 39n }, work)
   const error = await client
-    .read(read, { signal: never, past: { number: 39n, timestampSec } })
+    .read(read, { work: never, past: { number: 39n, timestampSec } })
     .then(String, (reason: Error) => reason)
   expect(error).toBeInstanceOf(UnavailableError)
   expect((error as Error).message).not.toContain('archive')
@@ -179,9 +179,9 @@ test('missing state at the newest block counts as a failure', async () => {
   client.close()
   client = createClient(1)
   rpcs[0]?.rule(() => ({ kind: 'error', error: NODES[0].error }))
-  const read = (endpoint: Endpoint, signal: AbortSignal) => endpoint.call({ data: '0x', block: 'latest' }, signal)
+  const read = (endpoint: Endpoint, work: Work) => endpoint.call({ data: '0x', block: 'latest' }, work)
   for (let time = 0; time < 2; time++) {
-    expect(await client.read(read, { signal: never }).catch((reason: Error) => reason)).toBeInstanceOf(UnavailableError)
+    expect(await client.read(read, { work: never }).catch((reason: Error) => reason)).toBeInstanceOf(UnavailableError)
   }
   expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
 })

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, type SolanaClient } from '../../../../src/chain/solana/client.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
@@ -11,7 +12,7 @@ import { waitFor } from '../../../support/wait_for.ts'
 const HELD = toFakeAddress('held')
 const ABSENT = toFakeAddress('absent')
 const DATA = Uint8Array.from({ length: 40 }, (_, index) => index)
-const NEVER = new AbortController().signal
+const NEVER = createWork(new AbortController().signal)
 const PROGRAM = 'BPFLoaderUpgradeab1e11111111111111111111111'
 
 const first = startSolanaDouble()
@@ -55,10 +56,10 @@ function openClient(doubles: readonly Pick<SolanaDouble, 'url'>[], clock: Clock)
   return createSolanaClient({ rpcUrls, maxSlotAgeSec: 60, slotMs: 400, clock, log, random: () => 0 })
 }
 
-function readHeld(solana: SolanaClient, options: { readonly signal?: AbortSignal; readonly minSlot?: bigint } = {}) {
-  const { signal = NEVER, minSlot } = options
+function readHeld(solana: SolanaClient, options: { readonly work?: Work; readonly minSlot?: bigint } = {}) {
+  const { work = NEVER, minSlot } = options
   return solana.read((session) => session.accounts([HELD, ABSENT], minSlot === undefined ? {} : { minSlot }), {
-    signal,
+    work,
   })
 }
 
@@ -84,7 +85,7 @@ describe('accounts()', () => {
 
   test('takes 99 addresses, so that with the clock they are the hundred of one request, and refuses more', async () => {
     const read = (count: number) =>
-      client(first).read((session) => session.accounts(Array.from({ length: count }, () => HELD)), { signal: NEVER })
+      client(first).read((session) => session.accounts(Array.from({ length: count }, () => HELD)), { work: NEVER })
     await expect(read(100)).rejects.toThrow(RangeError)
     expect(first.seen).toEqual([])
     expect((await read(99)).accounts.length).toBe(99)
@@ -97,7 +98,7 @@ describe('accounts()', () => {
     first.accounts = Object.fromEntries(
       names.map((name, index) => [name, index === 0 ? toServedAccount(whole) : long] as const),
     )
-    const { accounts } = await client(first).read((session) => session.accounts(names), { signal: NEVER })
+    const { accounts } = await client(first).read((session) => session.accounts(names), { work: NEVER })
     expect(accounts[0]?.data).toEqual(whole)
     expect(accounts.slice(1).map((account) => account?.data.length)).toEqual(Array(98).fill(32_768))
   })
@@ -342,7 +343,7 @@ describe('read()', () => {
       // Its time does not pass, so that only the caller ends the call, or the pause of two seconds.
       const clock = createTestClock({ nowMs: START_MS })
       const before = first.seen.length
-      const failing = captureFailure(readHeld(openClient([first], clock), { signal: controller.signal }))
+      const failing = captureFailure(readHeld(openClient([first], clock), { work: createWork(controller.signal) }))
       // A deadline of the whole, and one of the call or a pause.
       await waitFor('the call or the pause', () => first.seen.length > before && clock.pending === 2)
       controller.abort()
@@ -352,7 +353,9 @@ describe('read()', () => {
   })
 
   test('sends nothing for a caller that has left before', async () => {
-    expect(await captureFailure(readHeld(client(first), { signal: AbortSignal.abort() }))).toBeInstanceOf(AbortedError)
+    expect(await captureFailure(readHeld(client(first), { work: createWork(AbortSignal.abort()) }))).toBeInstanceOf(
+      AbortedError,
+    )
     expect(first.seen).toEqual([])
   })
 
@@ -366,7 +369,7 @@ describe('read()', () => {
           first.always = { kind: 'hang' }
           return await session.accounts([HELD])
         },
-        { signal: NEVER },
+        { work: NEVER },
       ),
     )
     await waitFor('the second step', () => first.seen.length === 2)

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createSolanaClient, type SolanaClient } from '../../../../src/chain/solana/client.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
@@ -9,7 +10,7 @@ import { createFixedClock, createSkippingClock, createTestClock, settle } from '
 import { waitFor } from '../../../support/wait_for.ts'
 
 const HELD = toFakeAddress('held')
-const NEVER = new AbortController().signal
+const NEVER = createWork(new AbortController().signal)
 const SYSVAR = 'Sysvar1111111111111111111111111111111111111'
 const HOUR = 3_600
 const DAY = 86_400
@@ -61,7 +62,7 @@ function client(
 
 /** Which endpoint answered: 1 or 2. Throws the error of the read. */
 async function readAnsweringEndpoint(solana: SolanaClient): Promise<number | undefined> {
-  const { accounts } = await solana.read((session) => session.accounts([HELD]), { signal: NEVER })
+  const { accounts } = await solana.read((session) => session.accounts([HELD]), { work: NEVER })
   return accounts[0]?.data[0]
 }
 
@@ -103,7 +104,7 @@ describe('the clock', () => {
   test('is read and returned with the accounts, in the same request', async () => {
     first.clockSec = NOW_SEC - 7
     const { slot, timestampSec, accounts } = await client([first]).read((session) => session.accounts([HELD]), {
-      signal: NEVER,
+      work: NEVER,
     })
     expect([slot, timestampSec, accounts.length]).toEqual([1_000_000n, BigInt(first.clockSec), 1])
     expect(first.seen.map(({ addresses }) => addresses)).toEqual([[HELD, CLOCK]])
@@ -157,7 +158,7 @@ test("an answer that the caller's check refuses is read from the next endpoint",
           if (answer.accounts[0]?.data[0] === 1) throw new UpstreamError('Not believed')
         },
       }),
-    { signal: NEVER },
+    { work: NEVER },
   )
   expect(accounts[0]?.data[0]).toBe(2)
   expect(lines.join()).toContain('Not believed')

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { base58 } from '@scure/base'
 import { createSolanaClient, type SolanaClient } from '../../../../src/chain/solana/client.ts'
 import { MethodRefusedError } from '../../../../src/chain/solana/error.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { createLog } from '../../../../src/lib/log.ts'
@@ -10,7 +11,7 @@ import { type Fault, type SolanaDouble, startSolanaDouble } from '../../../suppo
 import { TOKEN, TOKEN_2022, tokenAccountBytes } from '../../../support/solana_token.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
-const NEVER = new AbortController().signal
+const NEVER = createWork(new AbortController().signal)
 const WALLET = toFakeAddress('wallet')
 const OTHER = toFakeAddress('another wallet')
 const [MINT_A, MINT_B] = [toFakeAddress('mint A'), toFakeAddress('mint B')]
@@ -68,16 +69,16 @@ function client(...doubles: readonly SolanaDouble[]): SolanaClient {
 }
 
 function list(solana: SolanaClient, of: { program: string } | { mint: string } = { program: TOKEN }) {
-  return solana.read((session) => session.tokenAccounts(WALLET, of), { signal: NEVER })
+  return solana.read((session) => session.tokenAccounts(WALLET, of), { work: NEVER })
 }
 
 function search(solana: SolanaClient, owner = WALLET) {
   const asked = { program: TOKEN, size: 165, holds: [{ at: 32, bytes: base58.decode(owner) }] }
-  return solana.read((session) => session.programAccounts(asked), { signal: NEVER })
+  return solana.read((session) => session.programAccounts(asked), { work: NEVER })
 }
 
 function readOne(solana: SolanaClient) {
-  return solana.read((session) => session.accounts([MINT_A]), { signal: NEVER })
+  return solana.read((session) => session.accounts([MINT_A]), { work: NEVER })
 }
 
 async function captureFailure(promise: Promise<unknown>): Promise<Error> {
@@ -112,7 +113,7 @@ describe('tokenAccounts()', () => {
 
   test('requests a minimum slot, and refuses an older one', async () => {
     const solana = client(first)
-    const asked = { signal: NEVER }
+    const asked = { work: NEVER }
     await solana.read((session) => session.tokenAccounts(WALLET, { mint: MINT_A }, { minSlot: 1000n }), asked)
     expect(first.seen[0]?.minContextSlot).toBe(1000)
     first.always = withSlot(999)
@@ -237,7 +238,7 @@ describe('a refused search', () => {
     await captureFailure(search(solana))
     first.ofMethod.clear()
     const other = { program: TOKEN_2022, size: 170, holds: [] }
-    expect((await solana.read((session) => session.programAccounts(other), { signal: NEVER })).accounts.length).toBe(1)
+    expect((await solana.read((session) => session.programAccounts(other), { work: NEVER })).accounts.length).toBe(1)
     expect(solana.getCapabilities(TOKEN_2022)).toEqual([{ listsTokenAccounts: undefined, searchesProgram: true }])
   })
 })
@@ -302,7 +303,7 @@ describe('grouped()', () => {
 
   function grouped(items: readonly (readonly string[])[], minSlot?: bigint) {
     const options = minSlot === undefined ? {} : { minSlot }
-    return client(first).read((session) => session.grouped(items, options), { signal: NEVER })
+    return client(first).read((session) => session.grouped(items, options), { work: NEVER })
   }
 
   /** 50 items of five addresses. */
@@ -349,7 +350,7 @@ describe('grouped()', () => {
   test('waits for a slot that the node has not reached, which does not affect its health', async () => {
     first.faults.push({ kind: 'rpc', code: -32016 })
     const solana = client(first)
-    await solana.read((session) => session.grouped([[MINT_A]], { minSlot: 1000n }), { signal: NEVER })
+    await solana.read((session) => session.grouped([[MINT_A]], { minSlot: 1000n }), { work: NEVER })
     expect([first.seen.length, solana.report()[0]?.state]).toEqual([2, 'ready'])
     expect(lines).toEqual([])
   })

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { LENS_ADDRESS } from '../../../../src/chain/call/bundle/bundle.ts'
 import { examineEvm } from '../../../../src/command/doctor/evm.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
@@ -48,7 +49,7 @@ async function examined(options: { readonly chain?: Partial<FinanceChain>; reado
   const findings = await examineEvm(chainAt(url, options.chain), 0, {
     clock,
     log: silentLog,
-    signal: new AbortController().signal,
+    work: createWork(new AbortController().signal),
   })
   expect(JSON.stringify(findings)).not.toContain('secret')
   for (const { verdict, cost } of findings) expect(cost === undefined).toBe(verdict === 'good')

@@ -366,7 +366,7 @@ describe('requests', () => {
     await devnet.rpc.call('evm_mine')
     const { everywhere, lidoOnly } = aave.wallets
     const ask = async (asked: readonly Address[], deployments = DEPLOYMENTS) => {
-      const [read] = await reader.read(asked, { targets: [{ ...place, deployments }], signal: patient })
+      const [read] = await reader.read(asked, { targets: [{ ...place, deployments }], work: patient })
       return read?.wallets.map(({ wallet, positions }) => [wallet, listNames(positions)])
     }
     const lido = DEPLOYMENTS.filter(({ market }) => market === 'lido')

@@ -5,6 +5,7 @@ import type { ChainRead, Position } from '../../../../src/family/aave_v3/read/po
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
 import type { AaveV3Deployment } from '../../../../src/family/aave_v3/table.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
@@ -58,7 +59,7 @@ export async function readWallets(
     deployments: new Map([[id, deployments]]),
     clock: systemClock,
   })
-  const [read] = await reader.read(wallets, { targets: [...reader.targets.values()], signal: patient })
+  const [read] = await reader.read(wallets, { targets: [...reader.targets.values()], work: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
   // Two readings of one block end at different times.
   const { untilMs: _, ...found } = read
@@ -77,8 +78,8 @@ export function findPosition(
   return found
 }
 
-/** A signal that never fires. */
-export const patient: AbortSignal = new AbortController().signal
+/** Work that never ends. */
+export const patient: Work = createWork(new AbortController().signal)
 
 /** Clients of several chains that are all the same devnet, and what is asked of them. */
 export interface CountedChains {

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { base58 } from '@scure/base'
 import { deriveProgramAddress } from '../../../../src/chain/solana/program_address.ts'
 import { deriveObligationAddress } from '../../../../src/family/kamino/read/find.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { kaminoStage } from '../../../support/family/kamino/stage.ts'
 import {
   KLEND,
@@ -290,7 +291,7 @@ describe('endpoints that search nothing', () => {
     const stage = kaminoStage([double], { rows: ROWS })
     expect((await found(stage)).addresses).toEqual([])
     const target = { address: OBLIGATION, market: MARKET, wallet: WALLET }
-    await stage.reader.readObligation(target, new AbortController().signal)
+    await stage.reader.readObligation(target, createWork(new AbortController().signal))
     stage.pass()
     expect((await found(stage)).addresses).toEqual([OBLIGATION])
   })

@@ -6,6 +6,7 @@ import { KAMINO } from '../../../../src/family/kamino/mod.ts'
 import { createWatcher } from '../../../../src/family/kamino/watch.ts'
 import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import type { ConfirmedFigures, WatchSubject } from '../../../../src/family/watch.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { kaminoStage } from '../../../support/family/kamino/stage.ts'
 import {
@@ -21,7 +22,7 @@ import { startSolanaDouble } from '../../../support/solana.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
 const COUNT = caseCount(400)
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 const double = startSolanaDouble({ slot: SLOT })
 afterAll(() => double.stop(), 60_000)

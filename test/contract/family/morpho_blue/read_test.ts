@@ -4,6 +4,7 @@ import { type Address, zeroAddress } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import { healthFactor } from '../../../../src/family/morpho_blue/math/market.ts'
 import { RAY } from '../../../../src/finance/math/rate.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -262,7 +263,7 @@ describe('read()', () => {
     await withProxy(async (proxy, read) => {
       proxy.rule(() => ({ kind: 'hang' }))
       const leaving = new AbortController()
-      const reading = read(morpho.markets.wethUsdc, morpho.wallets.borrower, leaving.signal)
+      const reading = read(morpho.markets.wethUsdc, morpho.wallets.borrower, createWork(leaving.signal))
       await waitFor('a request', () => proxy.waiting() > 0)
       leaving.abort()
       await expect(reading).rejects.toThrow(AbortedError)

@@ -58,7 +58,7 @@ async function ask(query: Readonly<Record<string, string | undefined>>, route = 
   const given = Object.entries(rest).filter(([, value]) => value !== undefined) as [string, string][]
   try {
     const query = new URLSearchParams(given).toString()
-    const { reply, credits, creditsMin } = await callRoute(route, { params: { chain_id }, query }, patient)
+    const { reply, credits, creditsMin } = await callRoute(route, { params: { chain_id }, query }, patient.signal)
     return { status: 200, reply, credits: [creditsMin, credits] }
   } catch (error) {
     const { status, code, message, headers } = toRouteFailure(error, route)

@@ -6,6 +6,7 @@ import type { MarketRead, Position } from '../../../../src/family/morpho_blue/re
 import { createPositionReader } from '../../../../src/family/morpho_blue/read/read.ts'
 import type { MorphoBlueDeployment } from '../../../../src/family/morpho_blue/table.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
@@ -30,8 +31,8 @@ export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }
 
-/** A signal that never fires. */
-export const patient: AbortSignal = new AbortController().signal
+/** Work that never ends. */
+export const patient: Work = createWork(new AbortController().signal)
 
 /** Reads a wallet in a market of one chain. */
 export function createReader(
@@ -44,10 +45,10 @@ export function createReader(
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),
     clock,
   })
-  return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, signal = patient): Promise<PositionRead> => {
+  return async (market: Pick<MorphoMarket, 'id'>, wallet: Address, work = patient): Promise<PositionRead> => {
     const place = reader.targets.get(client.chain.id)
     if (place === undefined) throw new Error('Cannot find the chain')
-    const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, signal)
+    const { block, markets } = await reader.read(place, { marketIds: [market.id], wallet }, work)
     const [read] = markets
     if (read === undefined) throw new Error('Cannot read a Morpho market: its entry is missing')
     return { block, ...read }

@@ -27,7 +27,7 @@ export const PAWNSHOP = defineFamily({
         return { client, deployment }
       },
       events: once(() => createEventReader({ ...connect(), stream: createLoanStream(connect()) })),
-      appraisals: (of, signal) => readAppraisals(connect(), of, signal),
+      appraisals: (of, work) => readAppraisals(connect(), of, work),
     })
   },
   histories({ settings, connect }) {
@@ -37,12 +37,12 @@ export const PAWNSHOP = defineFamily({
         {
           chainId,
           title: 'pawnshop loans',
-          complete: (reader, signal) => reader.complete({ stream: createLoanStream(connect()), target: place }, signal),
+          complete: (reader, work) => reader.complete({ stream: createLoanStream(connect()), target: place }, work),
         },
         {
           chainId,
           title: 'pawnshop appraisals',
-          complete: (reader, signal) => reader.complete({ stream: APPRAISALS, target: place }, signal),
+          complete: (reader, work) => reader.complete({ stream: APPRAISALS, target: place }, work),
         },
       ]
     })

@@ -28,7 +28,7 @@ export function createRoutes(clients: readonly FinanceClient[], deployments: rea
 
 /** Answers a route as the app does, without the gate. */
 export async function ask(route: Route, query: string, params: Record<string, string> = {}): Promise<Answer> {
-  return (await callRoute(route, { params, query }, patient)) as Answer
+  return (await callRoute(route, { params, query }, patient.signal)) as Answer
 }
 
 /** Gets the token ids on a page. */

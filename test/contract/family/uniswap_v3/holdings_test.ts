@@ -63,7 +63,7 @@ describe('holdings()', () => {
         const held = await readHoldings(holdings, withLensMode(client, way), { wallet })
         if (held === undefined) throw new Error('Cannot read the devnet')
         const { reader: list, targets: places } = createTestReader(client)
-        const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
+        const [read] = await list.readWallet(wallet, { targets: places, work: patient })
         const expected = toWhole(read?.positions ?? []).flatMap((position) => {
           const { amounts, owed } = computeFigures(position)
           const id = String(position.tokenId)
@@ -115,7 +115,7 @@ describe('holdings()', () => {
       wallet,
     })
     const { reader: list, targets: places } = createTestReader(client)
-    const [read] = await list.readWallet(wallet, { targets: places, signal: patient })
+    const [read] = await list.readWallet(wallet, { targets: places, work: patient })
     const spam = held?.rows.filter(({ refused }) => refused?.reason === 'spam') ?? []
     expect(new Set(spam.map(({ position }) => position['token_id']))).toEqual(
       new Set(read?.spams.map(({ tokenId }) => String(tokenId))),

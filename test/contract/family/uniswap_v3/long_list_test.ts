@@ -114,13 +114,13 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
   test('has each of its own positions in the list equal to the position by its id', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
     const { reader, targets: places } = createTestReader(client)
-    const reads = await reader.readWallet(victim, { targets: places, signal: patient })
+    const reads = await reader.readWallet(victim, { targets: places, work: patient })
     const positions = reads.flatMap((read) => read.positions)
     expect(positions.map(({ tokenId }) => tokenId)).toEqual([...own])
-    const whole = await reader.complete(victim, { reads, positions, signal: patient })
+    const whole = await reader.complete(victim, { reads, positions, work: patient })
     expect(whole.positions).toHaveLength(OWN)
     for (const position of whole.positions) {
-      const [one] = await reader.readOne(position.tokenId, { targets: places, signal: patient })
+      const [one] = await reader.readOne(position.tokenId, { targets: places, work: patient })
       expect(one?.positions).toEqual([position])
     }
     expect(reads[0]?.unreadable).toMatchObject([{ tokenId: unreadable }])
@@ -130,7 +130,7 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
   test('is listed without override too, in smaller pages', async () => {
     const { client, requests } = countedClient(createDevnetChain(devnet))
     const { reader, targets: places } = createTestReader(client, { mode: 'deployless' })
-    const [read] = await reader.readWallet(victim, { targets: places, signal: patient })
+    const [read] = await reader.readWallet(victim, { targets: places, work: patient })
     expect({ positions: read?.positions.length, spams: read?.spams.length }).toEqual({ positions: OWN, spams: MAILED })
     expect(requests.length).toBe(LATEST_AND_PIN + Math.ceil((MAILED + OWN + 1) / 200))
   }, 60_000)
@@ -157,12 +157,12 @@ test('a list in more pools than fit in one page of it is read to its end', async
   )
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
-  const reads = await reader.readWallet(scattered, { targets: places, signal: patient })
+  const reads = await reader.readWallet(scattered, { targets: places, work: patient })
   const positions = reads.flatMap((read) => read.positions)
   expect(positions.map(({ tokenId }) => tokenId)).toEqual(minted.map(({ tokenId }) => tokenId))
   // Two pages in brief.
   expect(requests).toHaveLength(LATEST_AND_PIN + 2)
-  const whole = await reader.complete(scattered, { reads, positions: positions.slice(500), signal: patient })
+  const whole = await reader.complete(scattered, { reads, positions: positions.slice(500), work: patient })
   expect(whole.positions.map(({ pool }) => pool.address)).toEqual(pools.slice(500).map(({ address }) => address))
   await devnet.stop()
 }, 120_000)

@@ -6,6 +6,7 @@ import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { readNextId } from '../../../../src/family/liquidity/enumerable/position_history/reader.ts'
 import { isUnminted } from '../../../../src/family/liquidity/position_history/mint/unminted.ts'
+import type { Work } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -35,7 +36,7 @@ beforeAll(async () => {
 async function read(mode: LensMode) {
   const { client } = countedClient(createDevnetChain(devnet))
   const { reader, targets: places } = createTestReader(client, { deployments, mode })
-  const [answer] = await reader.readWallet(pancakeswap.owner, { targets: places, signal: patient })
+  const [answer] = await reader.readWallet(pancakeswap.owner, { targets: places, work: patient })
   if (answer === undefined) throw new Error('Cannot read the devnet')
   return { ...answer, positions: toWhole(answer.positions) }
 }
@@ -81,7 +82,7 @@ test('PancakeSwap’s manager counts its positions where Uniswap’s does', asyn
   const last = pancakeswap.tokenIds.at(-1) ?? 0n
   const deployment = deployments.find(({ code }) => code === 'pancakeswap_v3') ?? DEPLOYMENT
   const asked = { manager: deployment.manager, chainId: client.chain.id, clock: systemClock }
-  const next = (endpoint: Endpoint, signal: AbortSignal) => readNextId(endpoint, asked, signal)
+  const next = (endpoint: Endpoint, work: Work) => readNextId(endpoint, asked, work)
   const unminted = (tokenId: bigint) => isUnminted({ client, tokenId }, next, patient)
   expect(await Promise.all([1n, last, last + 1n].map(unminted))).toEqual([false, false, true])
 })

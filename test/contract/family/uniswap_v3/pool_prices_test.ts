@@ -46,9 +46,9 @@ async function mint(dollars: number): Promise<bigint> {
 
 async function readPrices(reader: PositionReader, tokenId: bigint) {
   const places = [...reader.targets.values()]
-  const reads = await reader.readOne(tokenId, { targets: places, signal: patient })
+  const reads = await reader.readOne(tokenId, { targets: places, work: patient })
   const positions = reads.flatMap((read) => read.positions)
-  const [full] = await reader.readFull(positions, { targets: places, reads, signal: patient })
+  const [full] = await reader.readFull(positions, { targets: places, reads, work: patient })
   if (full === undefined) throw new Error('There is no such position')
   const { position } = full
   const tokens = [position.token0, position.token1]
@@ -76,10 +76,10 @@ test('a position’s token without a price gets its pool’s price in one more c
 /** A wallet’s positions with prices by pools, each at its value in millionths of a dollar. */
 async function readWorths(reader: PositionReader, wallet: Address, page: number) {
   const targets = [...reader.targets.values()]
-  const reads = await reader.readWallet(wallet, { targets, signal: patient })
+  const reads = await reader.readWallet(wallet, { targets, work: patient })
   const positions = reads.flatMap((read) => read.positions).slice(0, page)
-  const { positions: whole } = await reader.complete(wallet, { reads, positions, signal: patient })
-  const priced = await reader.readFull(whole, { targets, reads, signal: patient }, reads)
+  const { positions: whole } = await reader.complete(wallet, { reads, positions, work: patient })
+  const priced = await reader.readFull(whole, { targets, reads, work: patient }, reads)
   return priced.map(({ position }) => computeFigures(position).usd?.totalE6 ?? 0n)
 }
 

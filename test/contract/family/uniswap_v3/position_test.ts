@@ -65,7 +65,7 @@ async function read(prices: ChainPrices, wallet: Address = devnet.wallets.provid
     LENS_MODES.map(async (mode) => {
       const { client, requests } = countedClient(createDevnetChain(devnet, { prices }))
       const { reader, targets: places } = createTestReader(client, { mode })
-      const [found] = await reader.readWallet(wallet, { targets: places, signal: patient })
+      const [found] = await reader.readWallet(wallet, { targets: places, work: patient })
       if (found === undefined) throw new Error('Expected an answer')
       const { untilMs: _, ...answer } = found
       return { answer: { ...answer, positions: toWhole(answer.positions) }, requests: requests.length }
@@ -241,7 +241,7 @@ describe('USD prices', () => {
       const [aaveOracle = zeroAddress] = await deployAll(devnet.send, [code])
       const { client } = countedClient(createDevnetChain(devnet, { prices: createPrices({ aaveOracle }) }))
       const { reader, targets } = createTestReader(client)
-      const [found] = await reader.readWallet(devnet.wallets.provider, { targets, signal: patient })
+      const [found] = await reader.readWallet(devnet.wallets.provider, { targets, work: patient })
       return found === undefined ? 'nothing' : findPrice({ ...found, positions: toWhole(found.positions) }, dai.address)
     }
     expect(await findDai(zeroAddress, 10n ** 8n)).toMatchObject({ scale: 8, source: 'aave_oracle' })

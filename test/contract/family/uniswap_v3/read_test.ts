@@ -5,6 +5,7 @@ import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { BriefPosition, ChainRead } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import { ListTooLongError } from '../../../../src/family/liquidity/list/selection.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -46,7 +47,7 @@ beforeAll(async () => {
 async function readWallet(wallet: Address, mode?: LensMode): Promise<ChainRead & { requests: string[] }> {
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, targets: places } = createTestReader(client, mode === undefined ? {} : { mode })
-  const [read] = await reader.readWallet(wallet, { targets: places, signal: patient })
+  const [read] = await reader.readWallet(wallet, { targets: places, work: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')
   return { ...read, positions: toWhole(read.positions), requests }
 }
@@ -72,11 +73,11 @@ describe('readWallet()', () => {
     const { client, requests } = countedClient(createDevnetChain(devnet))
     const { reader, targets: places } = createTestReader(client)
     const alone: WithExpiry<ChainRead<BriefPosition>>[] = []
-    for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { targets: places, signal: patient })))
+    for (const wallet of wallets) alone.push(...(await reader.readWallet(wallet, { targets: places, work: patient })))
     expect(requests).toHaveLength(wallets.length)
     requests.length = 0
     const together = await Promise.all(
-      wallets.map((wallet) => reader.readWallet(wallet, { targets: places, signal: patient })),
+      wallets.map((wallet) => reader.readWallet(wallet, { targets: places, work: patient })),
     )
     const shown = (reads: typeof alone) =>
       reads.map((read) => ({ ...read, positions: toWhole(read.positions), untilMs: 0 }))
@@ -149,9 +150,9 @@ describe('readWallet()', () => {
       for (const wallet of [provider, empty, spammed, receiver, hostile, SIXTY, ...randomWallets.slice(0, 1)]) {
         const { client } = countedClient(createDevnetChain(devnet))
         const whole = createTestReader(client, { deployments })
-        const [expected] = await whole.reader.readWallet(wallet, { targets: whole.targets, signal: patient })
+        const [expected] = await whole.reader.readWallet(wallet, { targets: whole.targets, work: patient })
         const { reader, targets: places } = createTestReader(client, { deployments, wholeMax: 0, mode })
-        const reads = await reader.readWallet(wallet, { targets: places, signal: patient })
+        const reads = await reader.readWallet(wallet, { targets: places, work: patient })
         const [read] = reads
         const plain = ({ chainId, deployment, tokenId, liquidity }: BriefPosition) => {
           return { chainId, deployment, tokenId, liquidity }
@@ -165,7 +166,7 @@ describe('readWallet()', () => {
           untilMs: 0,
         } as never)
         expect(positions).toEqual((expected?.positions ?? []).map(plain))
-        expect(await reader.complete(wallet, { reads, positions, signal: patient })).toEqual({
+        expect(await reader.complete(wallet, { reads, positions, work: patient })).toEqual({
           positions: toWhole(expected?.positions ?? []),
           unreadable: [],
         })
@@ -178,13 +179,13 @@ describe('readWallet()', () => {
     const { wallet, positions: odd } = await devnet.hostile()
     const { client } = countedClient(createDevnetChain(devnet))
     const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
-    const reads = await reader.readWallet(wallet, { targets: places, signal: patient })
+    const reads = await reader.readWallet(wallet, { targets: places, work: patient })
     const positions = reads.flatMap((read) => read.positions)
     const id = await viem.snapshot()
     try {
       const { token, tokenId } = odd.decimals36
       await viem.setCode({ address: token, bytecode: '0x' })
-      const completed = await reader.complete(wallet, { reads, positions, signal: patient })
+      const completed = await reader.complete(wallet, { reads, positions, work: patient })
       expect(completed.unreadable).toMatchObject([{ tokenId, reason: `token ${token} has no usable decimals` }])
       expect(completed.positions.map((each) => each.tokenId)).toEqual(
         positions.map((each) => each.tokenId).filter((each) => each !== tokenId),
@@ -200,11 +201,11 @@ describe('readWallet()', () => {
     const { reader, targets: places } = createTestReader(client, { wholeMax: 0 })
     const id = await viem.snapshot()
     await viem.mine({ blocks: 2, interval: 1 })
-    const reads = await reader.readWallet(wallets.provider, { targets: places, signal: patient })
+    const reads = await reader.readWallet(wallets.provider, { targets: places, work: patient })
     const positions = reads.flatMap((read) => read.positions)
     await viem.revert({ id })
     await viem.mine({ blocks: 2, interval: 7 })
-    await expect(reader.complete(wallets.provider, { reads, positions, signal: patient })).rejects.toBeInstanceOf(
+    await expect(reader.complete(wallets.provider, { reads, positions, work: patient })).rejects.toBeInstanceOf(
       UnavailableError,
     )
   }, 20_000)
@@ -221,12 +222,12 @@ describe('readWallet()', () => {
     try {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
       const { reader, targets: places } = createTestReader(client, { mode: 'deployless' })
-      await reader.readOne(1n, { targets: places, signal: patient })
+      await reader.readOne(1n, { targets: places, work: patient })
       for (let times = 0; times < 5; times++) {
         rpc.reset()
         let requests = times
         rpc.rule(() => (++requests % 4 === 0 ? { kind: 'cut' } : undefined))
-        const [read] = await reader.readWallet(SIXTY, { targets: places, signal: patient })
+        const [read] = await reader.readWallet(SIXTY, { targets: places, work: patient })
         expect(read?.positions).toHaveLength(60)
         // A page of 40, the block to pin, two pages at it, and the retries.
         expect(rpc.seen.length).toBeLessThanOrEqual(4 + 1 + 1)
@@ -266,7 +267,7 @@ describe('readWallet()', () => {
     const wallet = devnet.wallets.single
     const { client } = countedClient(createDevnetChain(devnet, { spamTokens: [devnet.addresses.tokens.usdc.address] }))
     const { reader, targets: places } = createTestReader(client)
-    const [read] = await reader.readWallet(wallet, { targets: places, signal: patient })
+    const [read] = await reader.readWallet(wallet, { targets: places, work: patient })
     expect(read?.positions).toEqual([])
     expect(read?.spams).toMatchObject([{ tokenId: devnet.positions.single, chainId: 1, manager: DEPLOYMENT.manager }])
   })
@@ -289,7 +290,7 @@ describe('readWallet()', () => {
   test('is read once for concurrent requests, and once per block', async () => {
     const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs: 600_000_000 }))
     const { reader, targets: places } = createTestReader(client)
-    const ask = () => reader.readWallet(SIXTY, { targets: places, signal: patient })
+    const ask = () => reader.readWallet(SIXTY, { targets: places, work: patient })
     const [first, second] = await Promise.all([ask(), ask()])
     expect(await ask()).toEqual(first)
     expect(second).toEqual(first)
@@ -303,9 +304,7 @@ describe('readWallet()', () => {
     ).client
     const places = [...createTestReader(good).targets, ...createTestReader(dead).targets]
     const { reader } = createTestReader(good)
-    const failure = await reader
-      .readWallet(SIXTY, { targets: places, signal: patient })
-      .catch((error: unknown) => error)
+    const failure = await reader.readWallet(SIXTY, { targets: places, work: patient }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(UnavailableError)
     expect((failure as Error).message).toContain('chain 10 (Dead)')
     expect((failure as Error).message).not.toContain('127.0.0.1')
@@ -317,13 +316,13 @@ describe('readWallet()', () => {
       rpc.rule(rule)
       const { receiver } = devnet.wallets
       const alone = createTestReader(countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] })).client)
-      const options = { targets: alone.targets, signal: patient }
+      const options = { targets: alone.targets, work: patient }
       await expect(alone.reader.readWallet(receiver, options)).rejects.toBeInstanceOf(UnavailableError)
       await expect(alone.reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
       const both = createTestReader(
         countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url, devnet.rpcUrl] })).client,
       )
-      const [read] = await both.reader.readWallet(receiver, { targets: both.targets, signal: patient })
+      const [read] = await both.reader.readWallet(receiver, { targets: both.targets, work: patient })
       expect(read?.positions).toHaveLength(1)
     } finally {
       await rpc.stop()
@@ -338,7 +337,7 @@ describe('readWallet()', () => {
       const client = createChainClient({ chain, clock, log: silentLog })
       for (const mode of LENS_MODES) {
         const { reader, targets } = createTestReader(client, { mode })
-        const options = { targets, signal: patient }
+        const options = { targets, work: patient }
         await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
         await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
       }
@@ -352,7 +351,7 @@ describe('readWallet()', () => {
         deployments: [DEPLOYMENT, { ...DEPLOYMENT, manager: toWalletAddress('no contract') }],
         mode,
       })
-      const options = { targets, signal: patient }
+      const options = { targets, work: patient }
       await expect(reader.readWallet(SIXTY, options)).rejects.toBeInstanceOf(UnavailableError)
       await expect(reader.readOne(1n, options)).rejects.toBeInstanceOf(UnavailableError)
     }
@@ -369,7 +368,7 @@ describe('readWallet()', () => {
         deployments: [{ ...DEPLOYMENT, manager }],
         mode,
       })
-      await expect(reader.readWallet(SIXTY, { targets: places, signal: patient })).rejects.toBeInstanceOf(
+      await expect(reader.readWallet(SIXTY, { targets: places, work: patient })).rejects.toBeInstanceOf(
         ListTooLongError,
       )
       expect(requests.length).toBeLessThanOrEqual(2)
@@ -392,9 +391,9 @@ describe('readWallet()', () => {
     async function read() {
       const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
       const { reader, targets: places } = createTestReader(client, { mode, ...how })
-      const reads = await reader.readWallet(SIXTY, { targets: places, signal: patient })
+      const reads = await reader.readWallet(SIXTY, { targets: places, work: patient })
       const positions = reads.flatMap((each) => each.positions)
-      return (await reader.complete(SIXTY, { reads, positions, signal: patient })).positions
+      return (await reader.complete(SIXTY, { reads, positions, work: patient })).positions
     }
 
     test('finds all positions behind an address of two nodes, one of which is a block behind', async () => {
@@ -460,7 +459,7 @@ describe('readWallet()', () => {
     const { client } = countedClient(createDevnetChain(devnet))
     const { reader, targets: places } = createTestReader(client)
     const leaving = new AbortController()
-    const reading = reader.readWallet(SIXTY, { targets: places, signal: leaving.signal })
+    const reading = reader.readWallet(SIXTY, { targets: places, work: createWork(leaving.signal) })
     leaving.abort()
     await expect(reading).rejects.toBeInstanceOf(AbortedError)
   })
@@ -471,23 +470,23 @@ describe('readWallet()', () => {
     const { reader, targets: places } = createTestReader({
       ...client,
       read: (attempt, options) =>
-        client.read((endpoint, signal) => {
+        client.read((endpoint, work) => {
           const { call } = endpoint
-          endpoint.call = async (request, callSignal) => {
+          endpoint.call = async (request, within) => {
             // A node that ignores the third parameter answers as for an address without code.
             const { code: _, ...plain } = request
-            return call.call(endpoint, plain, callSignal)
+            return call.call(endpoint, plain, within)
           }
-          return attempt(endpoint, signal).finally(() => {
+          return attempt(endpoint, work).finally(() => {
             endpoint.call = call
           })
         }, options),
     })
-    const [first] = await reader.readWallet(SIXTY, { targets: places, signal: patient })
+    const [first] = await reader.readWallet(SIXTY, { targets: places, work: patient })
     expect(first?.positions).toHaveLength(60)
     // The one that is ignored, then 40 positions, the header, and all in two pages.
     expect(requests).toHaveLength(5)
-    await reader.readWallet(SIXTY, { targets: places, signal: patient })
+    await reader.readWallet(SIXTY, { targets: places, work: patient })
     expect(requests).toHaveLength(9)
   })
 })
@@ -498,7 +497,7 @@ describe('readOne()', () => {
     for (const mode of LENS_MODES) {
       const { client, requests } = countedClient(createDevnetChain(devnet))
       const { reader, targets } = createTestReader(client, { mode })
-      const options = { targets, signal: patient }
+      const options = { targets, work: patient }
       const [found] = await reader.readOne(positions.transferred, options)
       expect(found?.positions).toMatchObject([{ tokenId: positions.transferred, owner: wallets.receiver }])
       expect(requests).toEqual(['eth_call'])
@@ -512,7 +511,7 @@ describe('readOne()', () => {
   test('equals the same position of the list', async () => {
     const { client } = countedClient(createDevnetChain(devnet))
     const { reader, targets } = createTestReader(client)
-    const options = { targets, signal: patient }
+    const options = { targets, work: patient }
     const [list] = await reader.readWallet(devnet.wallets.provider, options)
     for (const position of toWhole(list?.positions ?? [])) {
       const [one] = await reader.readOne(position.tokenId, options)
@@ -525,12 +524,12 @@ describe('readOne()', () => {
     for (const mode of LENS_MODES) {
       const { client } = countedClient(createDevnetChain(devnet))
       const { reader, targets: places } = createTestReader(client, { deployments: [DEPLOYMENT, SECOND], mode })
-      const [one] = await reader.readOne(1n, { targets: places, signal: patient })
+      const [one] = await reader.readOne(1n, { targets: places, work: patient })
       expect(one?.positions.map(({ deployment, tokenId }) => ({ tokenId, code: deployment.code }))).toEqual([
         { tokenId: 1n, code: 'uniswap_v3' },
         { tokenId: 1n, code: 'second_exchange' },
       ])
-      const [list] = await reader.readWallet(devnet.wallets.receiver, { targets: places, signal: patient })
+      const [list] = await reader.readWallet(devnet.wallets.receiver, { targets: places, work: patient })
       expect(list?.positions.map(({ deployment }) => deployment.code)).toEqual(['uniswap_v3', 'second_exchange'])
     }
   })

@@ -57,7 +57,7 @@ beforeAll(async () => {
 async function compareWithCollect(mode: LensMode): Promise<bigint> {
   const { client } = countedClient(createDevnetChain(devnet))
   const { reader, targets } = createTestReader(client, { mode })
-  const [read] = await reader.readWallet(PATIENT, { targets, signal: patient })
+  const [read] = await reader.readWallet(PATIENT, { targets, work: patient })
   const [position] = toWhole(read?.positions ?? [])
   if (position === undefined) throw new Error('Cannot read the position')
   const { amount0, amount1 } = await devnet.v3.staticCollect(tokenId, read?.block.number)
@@ -107,7 +107,7 @@ test('wallets that share their ranges are each owed what a collect of theirs pay
   const { reader, targets } = createTestReader(client)
   let lacking = 0
   for (const { owner, tokenId } of wallets) {
-    const [read] = await reader.readWallet(owner, { targets, signal: patient })
+    const [read] = await reader.readWallet(owner, { targets, work: patient })
     const [position] = toWhole(read?.positions ?? [])
     if (position === undefined) throw new Error('Cannot read the position')
     const { amount0, amount1 } = await devnet.v3.staticCollect(tokenId, read?.block.number)

@@ -49,7 +49,7 @@ test('a portfolio has what the pool owes, or at most that if a withdrawal with a
   const { client, reader, places, holdings } = setUp()
   const held = await readHoldings(holdings, client, { wallet: OWNER })
   expect([held?.omitted, held?.notRead]).toEqual([undefined, []])
-  const [read] = await reader.readWallet(OWNER, { targets: places, signal: patient })
+  const [read] = await reader.readWallet(OWNER, { targets: places, work: patient })
   const readRows = (name: V4PoolName) =>
     (held?.rows ?? [])
       .filter(({ position }) => position['token_id'] === String(ids.get(name)))

@@ -85,10 +85,10 @@ function reading() {
   const { client, requests } = countedClient(createDevnetChain(devnet))
   const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   const read = async (wallet: Address) => {
-    const reads = await reader.readWallet(wallet, { targets: places, isFull: true, signal: patient })
+    const reads = await reader.readWallet(wallet, { targets: places, isFull: true, work: patient })
     const [{ positions: listed, spams, unreadable } = { positions: [], spams: [], unreadable: [] }] = reads
     const positions = listed.map((each) => each.whole())
-    const figures = await reader.readFull(positions, { targets: places, reads, signal: patient })
+    const figures = await reader.readFull(positions, { targets: places, reads, work: patient })
     return { positions, spams, unreadable, figures }
   }
   return { read, reader, requests }

@@ -174,9 +174,9 @@ describe('GET /v1/positions/uniswap-v4', () => {
     const { reader, requests } = setUp()
     const places = [...reader.targets.values()]
     const full = async () => {
-      const reads = await reader.readWallet(OWNER, { targets: places, isFull: true, signal: patient })
+      const reads = await reader.readWallet(OWNER, { targets: places, isFull: true, work: patient })
       const positions = reads.flatMap((read) => read.positions).map((each) => each.whole())
-      return (await reader.readFull(positions, { targets: places, reads, signal: patient })).map(
+      return (await reader.readFull(positions, { targets: places, reads, work: patient })).map(
         ({ withdrawal }) => withdrawal,
       )
     }

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const { client } = countedClient(createDevnetChain(devnet))
   const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   for (const { owner } of crowds) {
-    const [found] = await reader.readWallet(owner, { targets: places, signal: patient })
+    const [found] = await reader.readWallet(owner, { targets: places, work: patient })
     for (const position of found?.positions ?? []) read.set(position.tokenId, position.whole())
   }
 }, LIMIT_MS)

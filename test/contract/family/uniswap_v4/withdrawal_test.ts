@@ -8,6 +8,7 @@ import { LENS, readOwned } from '../../../../src/family/uniswap_v4/read/queries.
 import { readWithdrawals, WITHDRAWAL_LENS } from '../../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
@@ -30,7 +31,7 @@ const BUILD_LIMIT_MS = 120_000
 const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
 const GAS_PAGE_MAX = 6_000_000
 const ROUNDS = caseCount(60, 30)
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 let devnet: Devnet
 let v4: UniswapV4
@@ -91,7 +92,7 @@ function read(owner: Address, ids: readonly bigint[], together = false) {
         { ...lens, read: (access) => readWithdrawals(access, { owner, ids, deployment: DEPLOYMENT }) },
         within,
       ),
-    { signal: patient, budgetMs: 30_000, isBundled: together },
+    { work: patient, budgetMs: 30_000, isBundled: together },
   )
 }
 
@@ -183,7 +184,7 @@ test('withdrawals of two owners and the list of a third share one request indepe
         const wallet = { wallet: owners[0], ids, positionsMax: 100 }
         return readByLens(endpoint, { ...lens, read: (access) => readOwned(access, wallet, asked) }, within)
       },
-      { signal: patient, isBundled: true },
+      { work: patient, isBundled: true },
     )
   }
   await list()
@@ -270,9 +271,9 @@ test('an endpoint that does not override code is refused, and its positions are 
   const id = await mint(pool, owner)
   const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
   const withdrawn = async () => {
-    const reads = await reader.readWallet(owner, { targets: places, signal: patient })
+    const reads = await reader.readWallet(owner, { targets: places, work: patient })
     const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
-    const full = await reader.readFull(positions, { targets: places, reads, signal: patient })
+    const full = await reader.readFull(positions, { targets: places, reads, work: patient })
     return full.map(({ withdrawal }) => withdrawal)
   }
   const [paid] = await v4.realBurns([{ pool, owner, tokenId: id }])

@@ -3,6 +3,7 @@ import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { type HistoricalPriceOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -82,7 +83,7 @@ async function readFlowPrice(client: ReturnType<typeof createClient>): Promise<H
     isStored: false,
     clock: systemClock,
   } as const
-  return (await readPricesAt(client, query, new AbortController().signal)).get(usdc.address)
+  return (await readPricesAt(client, query, createWork(new AbortController().signal))).get(usdc.address)
 }
 
 describe('a feed at a bound of its aggregator', () => {

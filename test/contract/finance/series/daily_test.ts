@@ -3,6 +3,7 @@ import { lendingSnapshots } from '../../../../src/family/lending/series/table.ts
 import { takeDailySnapshots } from '../../../../src/finance/series/daily.ts'
 import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { DAY_SEC } from '../../../../src/history/midnight.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
@@ -11,7 +12,7 @@ import { createFixedClock } from '../../../support/test_clock.ts'
 
 type Parts = Parameters<typeof takeDailySnapshots>[0]
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const DAY = 20_000
 const NAME = { chainId: 5, name: toWalletAddress('market') }
 const WALLETS = ['one', 'two', 'three'].map(toWalletAddress)

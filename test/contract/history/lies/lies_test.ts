@@ -5,6 +5,7 @@ import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readLendingEvents } from '../../../../src/family/lending/lending_event.ts'
 import { createCoverage } from '../../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -16,7 +17,7 @@ import { BASE_SEC, BLOCK_SEC, type Block, makeChain, toTimeSec, WALLETS } from '
 import { makeLie } from './liar.ts'
 import { FINAL_DEPTH, makeNode, type Node } from './node.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 /** Seeds of one run; a test of the goal itself sets 10,000. */
 const SEEDS = Number(process.env['LIES_SEEDS'] ?? caseCount(200))
 const FIRST_SEED = Number(process.env['LIES_FIRST'] ?? 1)

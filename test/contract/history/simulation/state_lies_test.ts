@@ -5,6 +5,7 @@ import { createPriceReader } from '../../../../src/finance/price/past/price_read
 import type { PriceBlock } from '../../../../src/finance/price/past/prices_at.ts'
 import type { PriceSource } from '../../../../src/finance/price/past/sources.ts'
 import { createMidnights, DAY_SEC } from '../../../../src/history/midnight.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -22,7 +23,7 @@ const [PHASED, PLAIN, ASKED] = ['phased', 'plain', 'asked'].map((name) => getAdd
   Address,
   Address,
 ]
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let feeds: Feeds
 let database: TestDatabase

@@ -32,8 +32,8 @@ const counting = defineRoute({
   input: v.object({ price: v.pipe(v.string(), v.regex(/^\d+$/, 'expected a number'), v.transform(Number)) }),
   output: v.object({ data: v.number() }),
   charge: { credits: 1 },
-  read: async ({ price }, { signal }) => {
-    signal.throwIfAborted()
+  read: async ({ price }, { work }) => {
+    work.signal.throwIfAborted()
     return price
   },
   count: (price) => price,

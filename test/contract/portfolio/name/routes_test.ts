@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, checksumAddress, type Hex, keccak256, slice, toHex } from 'viem'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createNameReader, nameRoute } from '../../../../src/portfolio/name/routes.ts'
@@ -13,7 +14,7 @@ import { withLensMode } from '../../../support/lens_mode.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { createHurriedClock } from '../../../support/test_clock.ts'
 
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 let devnet: Devnet
 let rpc: FaultyRpc

@@ -5,6 +5,7 @@ import { parseDatabaseUrl } from '../../../../src/db/address.ts'
 import { type DatabasePool, openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import { migrate } from '../../../../src/db/migrate.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { backgroundProbe, databaseProbe } from '../../../../src/service/health/probes.ts'
@@ -36,7 +37,7 @@ test('a database that answers but accepts no charges is not ready, with the reas
   const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
   const { caller } = await createAccount(db)
   const probe = databaseProbe(db, gate, silentLog)
-  const ready = () => probe(new AbortController().signal)
+  const ready = () => probe(createWork(new AbortController().signal))
   const takeNothing = async (value: 'on' | 'off') => {
     await admin.run(`alter system set default_transaction_read_only = ${value}`, [])
     await admin.run('select pg_reload_conf()', [])
@@ -70,7 +71,7 @@ test('a full disk is known before a caller is refused, and until a charge is pos
   const gate = await createGate({ db, clock, log: silentLog, journalDir: temporaryDirectory() })
   const { caller } = await createAccount(db)
   const probe = databaseProbe(db, gate, silentLog)
-  const ready = () => probe(new AbortController().signal)
+  const ready = () => probe(createWork(new AbortController().signal))
   const full = 'it accepts no charges: could not extend file: No space left on device (53100)'
   /** Lets the server refuse what extends the log: every insert, or only one of many rows. */
   const fill = async (rowsMin: number) => {
@@ -128,7 +129,7 @@ test('a lane that gets no connection is told, and gets one once another process 
   const [first, second] = [1, 2].map(() => openDatabase({ url, clock, log: silentLog, max: 3 }))
   if (first === undefined || second === undefined) throw new Error('No databases')
   const gate = { findTrouble: async () => undefined }
-  const ready = () => databaseProbe(second, gate, silentLog)(new AbortController().signal)
+  const ready = () => databaseProbe(second, gate, silentLog)(createWork(new AbortController().signal))
   const select = (lane: 'gate' | 'background') => second.run('select 1', [], { lane })
   // Each has a connection of its own.
   const lock = await holdLock(server.url)

@@ -145,9 +145,9 @@ test('blocks whose state is gone are told at once, from the first one left out',
   const { confirm } = meterWatcher()
   start({
     screen: false,
-    confirm(subjects, target, signal) {
+    confirm(subjects, target, work) {
       if (target.block.number < goneBefore) throw new StatePrunedError('Cannot read the state')
-      return confirm(subjects, target, signal)
+      return confirm(subjects, target, work)
     },
   })
   const last = await meter.mine()
@@ -169,8 +169,8 @@ test('a block at which a family fails is read again, and left out and told after
   const { confirm } = meterWatcher()
   start({
     screen: false,
-    confirm: (subjects, target, signal) =>
-      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+    confirm: (subjects, target, work) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, work),
   })
   await evaluated(await meter.mine())
   fails = true

@@ -278,8 +278,8 @@ test('a process that evaluates no family any more leaves its triggers to one tha
   let fails = false
   start({
     screen: false,
-    confirm: (subjects, target, signal) =>
-      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+    confirm: (subjects, target, work) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, work),
   })
   await evaluated(await meter.mine())
   fails = true

@@ -201,8 +201,8 @@ test('a subject that could not be read at a block is read at the next one, which
   const { confirm } = meterWatcher()
   let fails = false
   start({
-    confirm: (subjects, target, signal) =>
-      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, signal),
+    confirm: (subjects, target, work) =>
+      fails ? Promise.reject(new UnavailableError('Cannot read')) : confirm(subjects, target, work),
   })
   await evaluated(await meter.mine())
   fails = true
@@ -222,10 +222,10 @@ test('a subject that cannot be read again after it was read is noted again', asy
   let fails = false
   start({
     screen: false,
-    confirm: (subjects, target, signal) =>
+    confirm: (subjects, target, work) =>
       fails && subjects.some(({ account: name }) => name === 'now and then')
         ? Promise.reject(new UnavailableError('Cannot read'))
-        : confirm(subjects, target, signal),
+        : confirm(subjects, target, work),
   })
   for (const isNoted of [false, true, false, true]) {
     fails = isNoted

@@ -3,6 +3,7 @@ import { KAMINO } from '../../../../src/family/kamino/mod.ts'
 import { createKaminoReader } from '../../../../src/family/kamino/read/read.ts'
 import { KAMINO_MAINNET, type KaminoMarket } from '../../../../src/finance/price/table/kamino.ts'
 import type { Reply, Route } from '../../../../src/http/route/route.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { callRoute, type RouteTestRequest, toRouteFailure } from '../../call_route.ts'
@@ -88,7 +89,8 @@ export function kaminoStage(doubles: readonly Pick<SolanaDouble, 'url'>[], optio
       passedMs += ms
     },
     /** Result of the reader, without routes. */
-    wallet: (wallet: string, market?: string) => reader.readWallet({ wallet, market }, new AbortController().signal),
+    wallet: (wallet: string, market?: string) =>
+      reader.readWallet({ wallet, market }, createWork(new AbortController().signal)),
     list: (query: object) => ask(LIST, { query: toQuery(query) }),
     batch: (body: object, query: object = {}) => ask(BATCH, { body, query: toQuery(query) }),
     single: (figures: 'yield' | 'risk', obligation: string, query: object) =>

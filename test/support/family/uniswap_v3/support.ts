@@ -14,6 +14,7 @@ import { computeFigures as computeProtocolFigures } from '../../../../src/family
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Steps } from '../../../../src/lib/async/cooperative.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
@@ -96,7 +97,7 @@ export function toWhole(positions: readonly BriefPosition[]): Position[] {
 }
 
 /** A signal that never fires. */
-export const patient: AbortSignal = new AbortController().signal
+export const patient: Work = createWork(new AbortController().signal)
 
 /** An oracle that has a source for every token, and burns all gas when it is asked for a price. */
 export const BURNING_ORACLE: Hex = concatHex([

@@ -3,15 +3,14 @@ import type { Chain } from '../../../../src/chain/chain.ts'
 import { DisputeError, isCacheableForever, noteWitnesses, readByQuorum } from '../../../../src/chain/past/quorum.ts'
 import { type ChainClient, type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
-import { getRequesters, withRequesters } from '../../../../src/lib/async/requesters.ts'
-import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
+import { createWork, noteUnwitnessed, type Work } from '../../../../src/lib/async/work.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 /** Answer of one endpoint; an error is thrown. */
 type Answer = string | Error | 'never'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /**
  * A chain whose endpoints answer so, each read trying them in their order; who was asked, and what the log was told.
@@ -27,11 +26,11 @@ function open(...answers: readonly Answer[]) {
     clock,
     log,
     background: [],
-    async read(attempt, { signal }) {
+    async read(attempt, { work }) {
       let failure: Error = new UnavailableError('Cannot read chain 5')
       for (const index of answers.keys()) {
         try {
-          return await attempt({ index } as Endpoint, signal)
+          return await attempt({ index } as Endpoint, work)
         } catch (error) {
           if (error instanceof AbortedError) throw error
           if (!(error instanceof UpstreamError)) failure = error as Error
@@ -40,17 +39,17 @@ function open(...answers: readonly Answer[]) {
       throw failure
     },
   }
-  const read = (options: { readonly quorum?: number; readonly signal?: AbortSignal } = {}) =>
+  const read = (options: { readonly quorum?: number; readonly work?: Work } = {}) =>
     readByQuorum(
       client,
       async ({ index }, within) => {
         asked.push(index)
         const answer = answers[index]
-        if (answer === 'never') return await untilAborted(new Promise<never>(() => {}), within)
+        if (answer === 'never') return await untilAborted(new Promise<never>(() => {}), within.signal)
         if (typeof answer !== 'string') throw answer
         return { answer }
       },
-      { signal: never, what: 'the state', toText: (value) => value.answer, ...options },
+      { work: never, what: 'the state', toText: (value) => value.answer, ...options },
     )
   return { read, asked, warned, client, clock }
 }
@@ -150,37 +149,37 @@ async function readFailure(...failures: readonly Error[]): Promise<unknown> {
       throw failures[reader++]
     },
   }
-  const options = { signal: never, what: 'the state', toText: String }
+  const options = { work: never, what: 'the state', toText: String }
   return await readByQuorum(failing, async () => '', options).catch((error: unknown) => error)
 }
 
 test('a read ends when its caller leaves', async () => {
   const leaving = new AbortController()
-  const reading = open('never', 'never').read({ signal: leaving.signal })
+  const reading = open('never', 'never').read({ work: createWork(leaving.signal) })
   leaving.abort()
   await expect(reading).rejects.toBeInstanceOf(AbortedError)
 })
 
 test('endpoints are asked on behalf of the requesters of the read, and what is noted there is noted for it', async () => {
   const { client } = open('a', 'a')
-  const signal = withRequesters(new Set(['organization']), trackUnwitnessed(new AbortController().signal))
+  const work = createWork(new AbortController().signal, { requesters: new Set(['organization']) })
   const seen: string[][] = []
-  const attempt = async (_: Endpoint, within: AbortSignal) => {
-    seen.push([...getRequesters(within)])
+  const attempt = async (_: Endpoint, within: Work) => {
+    seen.push([...within.requesters])
     noteUnwitnessed(within, [7])
     return 'a'
   }
-  await readByQuorum(client, attempt, { signal, what: 'the state', toText: String })
+  await readByQuorum(client, attempt, { work, what: 'the state', toText: String })
   expect(seen).toEqual([['organization'], ['organization']])
-  expect([...getUnwitnessed(signal)]).toEqual([7])
+  expect([...work.unwitnessed]).toEqual([7])
 })
 
 test('one witness of the past is noted; without any, nothing rests on the word of one', () => {
   const { client } = open('a')
   const note = (witnesses: number) => {
-    const signal = trackUnwitnessed(new AbortController().signal)
-    noteWitnesses(client, witnesses, signal)
-    return [...getUnwitnessed(signal)]
+    const work = createWork(new AbortController().signal)
+    noteWitnesses(client, witnesses, work)
+    return [...work.unwitnessed]
   }
   expect([0, 1, 2, 3].map(note)).toEqual([[], [5], [], []])
 })

@@ -4,12 +4,13 @@ import type { Chain } from '../../../../src/chain/chain.ts'
 import { createQuorumClient } from '../../../../src/chain/quorum/quorum_client.ts'
 import type { ChainClient, Endpoint, ReadOptions } from '../../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 const HASH: Hex = `0x${'ab'.repeat(32)}`
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /** Reads a call by two of these endpoints; a single one that answers is believed, and counted. */
 function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<ReadOptions> = {}) {
@@ -21,10 +22,10 @@ function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<Read
     ({
       index,
       learned: new Map(),
-      async call(_: unknown, signal: AbortSignal) {
+      async call(_: unknown, work: Work) {
         asked.push(index)
         const answer = answers[index]
-        if (answer === 'late') return await untilAborted(new Promise<never>(() => {}), signal)
+        if (answer === 'late') return await untilAborted(new Promise<never>(() => {}), work.signal)
         if (answer === 'gone') throw new UpstreamError('The endpoint failed')
         return answer
       },
@@ -38,7 +39,7 @@ function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<Read
       seen.push(reading)
       for (const index of answers.keys()) {
         try {
-          return await attempt(createEndpoint(index), reading.signal)
+          return await attempt(createEndpoint(index), reading.work)
         } catch (error) {
           if (!(error instanceof UpstreamError)) throw error
         }
@@ -49,8 +50,8 @@ function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<Read
   let alone = 0
   const comparing = createQuorumClient(client, { quorum: 2, dissent() {}, onAlone: () => void alone++ })
   const answer = comparing
-    .read((endpoint, signal) => endpoint.call({ to: HASH, data: '0x', block: { hash: HASH } }, signal), {
-      signal: never,
+    .read((endpoint, work) => endpoint.call({ to: HASH, data: '0x', block: { hash: HASH } }, work), {
+      work: never,
       ...options,
     })
     .catch((error: Error) => error.message)

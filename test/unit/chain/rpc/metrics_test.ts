@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
 import { createConnection } from '../../../../src/chain/rpc/connection.ts'
 import { createRpcMetrics } from '../../../../src/chain/rpc/metrics.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { createMetrics } from '../../../../src/lib/metrics.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 const REQUEST = { method: 'eth_call', params: [], parse: String }
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /** A connection whose endpoint gives these answers in order, and a clock that moves 250 ms each time it is read. */
 function scripted(...answers: readonly (() => Response)[]) {
@@ -29,7 +30,7 @@ function scripted(...answers: readonly (() => Response)[]) {
     timeoutMs: 60_000,
   })
   return {
-    send: (signal = never) => connection.send(REQUEST, signal).catch((error: Error) => error),
+    send: (work = never) => connection.send(REQUEST, work).catch((error: Error) => error),
     lines: () => metrics.render().split('\n'),
   }
 }
@@ -50,7 +51,7 @@ test('a connection counts each request by its outcome', async () => {
   expect(await made.send()).toBe('0x1')
   for (let count = 0; count < 4; count++) expect(await made.send()).toBeInstanceOf(Error)
   const leaving = new AbortController()
-  const left = made.send(leaving.signal)
+  const left = made.send(createWork(leaving.signal))
   leaving.abort()
   expect(await left).toBeInstanceOf(Error)
   for (const outcome of ['ok', 'reverted', 'refused', 'busy', 'failed', 'left']) {

@@ -3,13 +3,14 @@ import { HeadMismatchError } from '../../../../src/chain/rpc/endpoint_state/head
 import { createHealth } from '../../../../src/chain/rpc/endpoint_state/health.ts'
 import { RateLimitedError } from '../../../../src/chain/rpc/error.ts'
 import { createRotation, type RotationFailure, type RotationPolicy } from '../../../../src/chain/rpc/rotation.ts'
-import { startDeadline } from '../../../../src/lib/async/abort.ts'
+import { type Deadline, withinDeadline } from '../../../../src/lib/async/abort.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 const clock = createFixedClock(0)
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 class Exhausted extends Error {
   readonly exhaustion: RotationFailure
@@ -49,20 +50,18 @@ function rotating(count: number, policy: Partial<RotationPolicy> = {}, behind: r
   })
   async function ask(fail: (index: number, isLastResort: boolean) => unknown = () => undefined) {
     const asked: number[] = []
-    const deadline = startDeadline(1_000, { parent: patient, clock })
-    try {
-      const answered = await rotation.ask(async ({ index }, { isLastResort }) => {
+    const read = (deadline: Deadline) =>
+      rotation.ask(async ({ index }, { isLastResort }) => {
         asked.push(index)
         const error = fail(index, isLastResort)
         if (error !== undefined) throw error
         return index
       }, deadline)
-      return { asked, answered }
+    try {
+      return { asked, answered: await withinDeadline(read, { ms: 1_000, work: patient, clock }) }
     } catch (error) {
       if (error instanceof Exhausted) return { asked, exhaustion: error.exhaustion }
       throw error
-    } finally {
-      deadline.stop()
     }
   }
   return { endpoints, ask, looked }

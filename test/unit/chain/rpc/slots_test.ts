@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { createRequestLimiter, type Priority, QueueFullError } from '../../../../src/chain/rpc/limiter.ts'
-import { withRequesters } from '../../../../src/lib/async/requesters.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { settle } from '../../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 test('run() limits concurrent tasks, keeps their order, and frees the slot of a failed one', async () => {
   const slots = createRequestLimiter({ runningMax: 2, runningMin: 1, waitingMax: 10 })
@@ -31,7 +31,7 @@ test('run() throws if the queue is full, and loses no slot if a waiting caller l
   const gate = Promise.withResolvers<void>()
   const first = slots.run(() => gate.promise, never)
   const leaving = new AbortController()
-  const second = slots.run(async () => 'second', leaving.signal).catch((error: Error) => error)
+  const second = slots.run(async () => 'second', createWork(leaving.signal)).catch((error: Error) => error)
   const third = slots.run(async () => 'third', never)
   expect(await slots.run(async () => 'fourth', never).catch((error: Error) => error)).toBeInstanceOf(QueueFullError)
   leaving.abort()
@@ -48,7 +48,7 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
     const gate = Promise.withResolvers<void>()
     const leaving = new AbortController()
     const first = slots.run(() => gate.promise, never)
-    const second = slots.run(async () => 'second', leaving.signal).catch((error: Error) => error.name)
+    const second = slots.run(async () => 'second', createWork(leaving.signal)).catch((error: Error) => error.name)
     gate.resolve()
     for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
     leaving.abort()
@@ -59,19 +59,19 @@ test('run() loses no slot if its owner leaves around the moment of getting it', 
   }
 })
 
-/** A signal of work for these requesters. */
-function asking(...askers: string[]): AbortSignal {
-  return withRequesters(new Set(askers), new AbortController().signal)
+/** Work for these requesters. */
+function asking(...askers: string[]): Work {
+  return createWork(new AbortController().signal, { requesters: new Set(askers) })
 }
 
 /** Starts `count` tasks that run until they are released, and counts those that run. */
 function hold(
   slots: ReturnType<typeof createRequestLimiter>,
-  { count, priority, signal = never }: { count: number; priority?: Priority; signal?: AbortSignal },
+  { count, priority, work = never }: { count: number; priority?: Priority; work?: Work },
 ) {
   const gates: (() => void)[] = []
   const tasks = Array.from({ length: count }, () =>
-    slots.run(() => new Promise<void>((resolve) => gates.push(resolve)), signal, priority),
+    slots.run(() => new Promise<void>((resolve) => gates.push(resolve)), work, priority),
   )
   return { running: () => gates.length, endOne: () => gates.shift()?.(), tasks }
 }
@@ -132,12 +132,12 @@ test('however many greedy requesters there are, a new one finds a free slot', as
   ] as const) {
     const slots = createRequestLimiter({ runningMax: 36, runningMin: 4, waitingMax: 10_000 })
     const held = Array.from({ length: 50 }, () =>
-      Array.from({ length: greedy }, (_, index) => hold(slots, { count: 1, signal: asking(`greedy ${index}`) })),
+      Array.from({ length: greedy }, (_, index) => hold(slots, { count: 1, work: asking(`greedy ${index}`) })),
     )
     await settle()
     const running = (index: number) => held.reduce((sum, round) => sum + (round[index]?.running() ?? 0), 0)
     expect(Math.max(...Array.from({ length: greedy }, (_, index) => running(index)))).toBe(most)
-    const next = hold(slots, { count: 1, signal: asking('next') })
+    const next = hold(slots, { count: 1, work: asking('next') })
     await settle()
     expect(next.running()).toBe(1)
   }
@@ -145,7 +145,7 @@ test('however many greedy requesters there are, a new one finds a free slot', as
 
 test('a freed slot goes to the requester with the fewest running tasks, not to the longest waiting one', async () => {
   const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
-  const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, signal: asking(String(index)) }))
+  const [first, second, last] = [4, 8, 3].map((count, index) => hold(slots, { count, work: asking(String(index)) }))
   if (first === undefined || second === undefined || last === undefined) throw new Error('Three hold')
   const running = () => [first, second, last].map((each) => each.running())
   await settle()
@@ -164,9 +164,9 @@ test('a freed slot goes to the requester with the fewest running tasks, not to t
 
 test('a shared task counts for the requester with the fewest, also if that one joins later', async () => {
   const slots = createRequestLimiter({ runningMax: 6, runningMin: 1, waitingMax: 100 })
-  const greedy = hold(slots, { count: 10, signal: asking('greedy') })
+  const greedy = hold(slots, { count: 10, work: asking('greedy') })
   const askers = new Set(['greedy'])
-  const shared = hold(slots, { count: 1, signal: withRequesters(askers, new AbortController().signal) })
+  const shared = hold(slots, { count: 1, work: createWork(new AbortController().signal, { requesters: askers }) })
   await settle()
   expect([greedy.running(), shared.running()]).toEqual([4, 0])
   askers.add('other')
@@ -177,9 +177,9 @@ test('a shared task counts for the requester with the fewest, also if that one j
 
 test('a requester that fills the queue blocks only itself', async () => {
   const slots = createRequestLimiter({ runningMax: 3, runningMin: 1, waitingMax: 9 })
-  const greedy = hold(slots, { count: 20, signal: asking('greedy') })
+  const greedy = hold(slots, { count: 20, work: asking('greedy') })
   const outcomes = Promise.allSettled(greedy.tasks)
-  const other = hold(slots, { count: 3, signal: asking('other') })
+  const other = hold(slots, { count: 3, work: asking('other') })
   await settle()
   expect([greedy.running(), other.running()]).toEqual([2, 1])
   for (let ended = 0; ended < 20; ended++) {

@@ -6,11 +6,12 @@ import type { SnapshotStore } from '../../../../src/finance/series/store.ts'
 import type { SnapshotTarget } from '../../../../src/finance/series/target.ts'
 import type { Midnights } from '../../../../src/history/midnight.ts'
 import type { Recheck } from '../../../../src/history/recheck.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { PendingError, UnavailableError } from '../../../../src/lib/error.ts'
 import { createTestClock, settle } from '../../../support/test_clock.ts'
 
 const WALLET = '0x0000000000000000000000000000000000000001'
-const { signal } = new AbortController()
+const work = createWork(new AbortController().signal)
 const client = { chain: { id: 1 } } as unknown as ChainClient
 
 /** A target whose figures are read by `readFigures`. */
@@ -25,8 +26,8 @@ function openSeries() {
   const series = createSnapshotSeries<string, SnapshotTarget<string>>({
     findSeriesStart: (_, within) =>
       new Promise((end, fail) => {
-        runs.push({ end, signal: within })
-        within.addEventListener('abort', () => fail(new UnavailableError('Aborted')))
+        runs.push({ end, signal: within.signal })
+        within.signal.addEventListener('abort', () => fail(new UnavailableError('Aborted')))
       }),
     midnights: {} as Midnights,
     store: { list: async () => [] } as Partial<SnapshotStore<string>> as SnapshotStore<string>,
@@ -36,7 +37,7 @@ function openSeries() {
   })
   const ask = () => {
     const request = { target: createTarget(() => Promise.reject(new Error('Not read'))), wallet: WALLET } as const
-    return series.read(request, signal).catch((error: unknown) => error)
+    return series.read(request, work).catch((error: unknown) => error)
   }
   return { clock, runs, ask }
 }
@@ -94,7 +95,7 @@ test('a reading that fails is tried again after half a second, and after one and
     if (readMs.length < 3) throw new UnavailableError('Not now')
     return { value: wallets.map(() => 'figures'), endpoints: [0, 1] }
   })
-  const taken = taker.take({ target, day: 5, wallet: WALLET }, signal)
+  const taken = taker.take({ target, day: 5, wallet: WALLET }, work.signal)
   await clock.advance(2_000)
   expect(await taken).toBe(2)
   expect([readMs, saved]).toEqual([[0, 500, 2_000], [WALLET]])
@@ -120,7 +121,7 @@ test('of the wallets of one reading only those that cannot be read fail', async 
     if (part.includes('0x5')) throw new UnavailableError('Cannot read the wallet')
     return { value: part.map(() => 'figures'), endpoints: [0, 1] }
   })
-  const taken = wallets.map((wallet) => taker.take({ target, day: 5, wallet }, signal).catch(String))
+  const taken = wallets.map((wallet) => taker.take({ target, day: 5, wallet }, work.signal).catch(String))
   await clock.advance(5_000)
   const others = wallets.filter((wallet) => wallet !== '0x5')
   expect(await Promise.all(taken)).toEqual(

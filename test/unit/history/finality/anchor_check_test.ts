@@ -3,11 +3,12 @@ import { type Hex, numberToHex } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import type { BackgroundEndpoint, ChainClient } from '../../../../src/chain/rpc/client.ts'
 import { checkFinalBlock } from '../../../../src/history/finality.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { toHash } from '../../../support/history/simulation/chain.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const MARK = { number: 10_000, hash: toHash(10_000) }
 
 /** What an endpoint has at the mark: a hash, nothing with its head, or silence. */

@@ -61,8 +61,8 @@ test.each<[string, BackgroundEndpoint['request']]>([
   const { clock, time } = simulateTime()
   const { endpoint } = quietEndpoint(1_000_000)
   let isHonest = false
-  const request: BackgroundEndpoint['request'] = (read, signal) =>
-    isHonest || read.method !== 'eth_getLogs' ? endpoint.request(read, signal) : lie(read, signal)
+  const request: BackgroundEndpoint['request'] = (read, work) =>
+    isHonest || read.method !== 'eth_getLogs' ? endpoint.request(read, work) : lie(read, work)
   const follower = follow([{ ...endpoint, request }], { clock })
   const ask = () => {
     const left = new AbortController()
@@ -133,7 +133,7 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
     final: { number: 65_002, hash: toHash(65_002), epoch: 0 },
     requesters: new Set<string>(),
   }
-  expect(await catchFailure(follower.complete(unrestrictedSubject, PLACE, never))).toEqual(failure)
+  expect(await catchFailure(follower.complete(unrestrictedSubject, PLACE, never.signal))).toEqual(failure)
   expect(asked()).toBeGreaterThan(later)
   await follower.close()
 })

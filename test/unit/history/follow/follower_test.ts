@@ -58,16 +58,20 @@ test('a scan goes from the oldest block that any of those lacks who wait for it 
   const { endpoint } = quietEndpoint(1_000)
   /** Blocks left of the scan, at each request. */
   const left: (number | undefined)[] = []
-  const request: BackgroundEndpoint['request'] = (read, signal) => {
+  const request: BackgroundEndpoint['request'] = (read, work) => {
     if (read.method === 'eth_getLogs') left.push(follower.scanBlocksLeft)
-    return endpoint.request(read, signal)
+    return endpoint.request(read, work)
   }
   const follower = follow([{ ...endpoint, request }])
   await complete(follower, 2_000, toWallet(0))
   expect(new Set(left)).toEqual(new Set([undefined]))
   const ask = (number: number, fromBlock: number, toBlock: number) => {
     const final = { number: toBlock, hash: toHash(toBlock), epoch: 0 }
-    return follower.complete({ subject: toWallet(number), fromBlock, final, requesters: new Set() }, PLACE, never)
+    return follower.complete(
+      { subject: toWallet(number), fromBlock, final, requesters: new Set() },
+      PLACE,
+      never.signal,
+    )
   }
   // The first who asks is alone; the others wait for the next scan together.
   await Promise.all([ask(1, 5_001, 70_000), ask(2, 1, 70_000), ask(3, 3_001, 75_000)])
@@ -98,10 +102,10 @@ test('who waits for a turn behind others is told that nothing is done yet', asyn
   const follower = follow([
     {
       ...endpoint,
-      request: (read, signal) =>
+      request: (read, work) =>
         read.method === 'eth_getLogs'
-          ? untilAborted(new Promise<never>(() => {}), signal)
-          : endpoint.request(read, signal),
+          ? untilAborted(new Promise<never>(() => {}), work.signal)
+          : endpoint.request(read, work),
     },
   ])
   // Each begins a task of its own, until as many run as may.
@@ -123,8 +127,8 @@ function stalledEndpoint(time: { nowMs: number }): { readonly endpoint: Backgrou
   const asked: string[] = []
   const stalled: BackgroundEndpoint = {
     ...endpoint,
-    async request(read, signal) {
-      if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
+    async request(read, work) {
+      if (read.method !== 'eth_getLogs') return await endpoint.request(read, work)
       asked.push(read.method)
       const lateMs = time.nowMs + (read.timeoutMs ?? 0)
       await settle(1)
@@ -160,10 +164,10 @@ test('one that answers only ranges that are short enough is no stalled one', asy
   const stalled = stalledEndpoint(time)
   const slow: BackgroundEndpoint = {
     ...endpoint,
-    request(read, signal) {
+    request(read, work) {
       const { fromBlock, toBlock } = (read.params[0] ?? {}) as Partial<FilterJson>
       const isSlow = Number(toBlock) - Number(fromBlock) + 1 > 200_000
-      return (isSlow ? stalled.endpoint : endpoint).request(read, signal)
+      return (isSlow ? stalled.endpoint : endpoint).request(read, work)
     },
   }
   const follower = follow([slow], simulated)
@@ -179,8 +183,8 @@ test('if the only endpoint stalls, the request fails, and the endpoint is tried 
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const stalled = stalledEndpoint(time)
   let isStalled = true
-  const request: BackgroundEndpoint['request'] = (read, signal) =>
-    (isStalled ? stalled.endpoint : endpoint).request(read, signal)
+  const request: BackgroundEndpoint['request'] = (read, work) =>
+    (isStalled ? stalled.endpoint : endpoint).request(read, work)
   const follower = follow([{ ...endpoint, request }], simulated)
   await expect(complete(follower, 900_000, toWallet(1))).rejects.toBeInstanceOf(UnavailableError)
   expect(answered).toEqual([])
@@ -205,14 +209,14 @@ test('work ends half a minute after the last who asked has left, and goes on if 
   const { endpoint, answered } = quietEndpoint(1_000)
   let leaving = new AbortController()
   let isSlow = false
-  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+  const request: BackgroundEndpoint['request'] = async (read, work) => {
     // Eight at a time take a second.
     if (isSlow && read.method === 'eth_getLogs') {
       leaving.abort()
       time.nowMs += 1_000 / 8
       await settle(1)
     }
-    return await endpoint.request(read, signal)
+    return await endpoint.request(read, work)
   }
   const follower = follow([{ ...endpoint, request }], simulated)
   await complete(follower, 2_000, toWallet(0))
@@ -244,12 +248,12 @@ test.each([
   const { endpoint, answered } = quietEndpoint(1_000)
   const leaving = new AbortController()
   let isBegun = false
-  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+  const request: BackgroundEndpoint['request'] = async (read, work) => {
     if (isBegun && read.method === 'eth_getLogs') {
       leaving.abort()
       time.nowMs = askedMs + passedMs
     }
-    return await endpoint.request(read, signal)
+    return await endpoint.request(read, work)
   }
   const follower = follow([{ ...endpoint, request }], simulated)
   await complete(follower, 2_000, toWallet(0))
@@ -266,12 +270,12 @@ test('one asker gets four tasks at a time, also alone', async () => {
   const endpoints = most.map((_, index): BackgroundEndpoint => {
     const { endpoint } = quietEndpoint(1_000_000)
     let running = 0
-    const request: BackgroundEndpoint['request'] = async (read, signal) => {
-      if (read.method !== 'eth_getLogs') return await endpoint.request(read, signal)
+    const request: BackgroundEndpoint['request'] = async (read, work) => {
+      if (read.method !== 'eth_getLogs') return await endpoint.request(read, work)
       most[index] = Math.max(most[index] ?? 0, ++running)
       await settle(1)
       running--
-      return await endpoint.request(read, signal)
+      return await endpoint.request(read, work)
     }
     return { ...endpoint, index, request }
   })
@@ -285,9 +289,9 @@ test('one asker gets four tasks at a time, also alone', async () => {
 
 test('askers are served in turn: one who asks for hundreds of histories does not delay another’s only one', async () => {
   const { endpoint, answered } = quietEndpoint(10_000)
-  const request: BackgroundEndpoint['request'] = async (read, signal) => {
+  const request: BackgroundEndpoint['request'] = async (read, work) => {
     await settle(1)
-    return await endpoint.request(read, signal)
+    return await endpoint.request(read, work)
   }
   const follower = follow([{ ...endpoint, request }])
   await complete(follower, 20_000, toWallet(0))
@@ -302,7 +306,7 @@ test('askers are served in turn: one who asks for hundreds of histories does not
         requesters: new Set([asker]),
       },
       PLACE,
-      never,
+      never.signal,
     )
   for (let number = 1; number <= 300; number++) void ask(number, 'many').catch(() => {})
   await until(() => answered.length > 100)
@@ -321,9 +325,9 @@ test('a caller whose endpoints were too narrow is served when one of them takes 
   const wide = quietEndpoint(1_000_000)
   let isNarrow = true
   const asked: number[] = []
-  const request: BackgroundEndpoint['request'] = (read, signal) => {
+  const request: BackgroundEndpoint['request'] = (read, work) => {
     if (read.method === 'eth_getLogs') asked.push(0)
-    return (isNarrow ? narrow : wide).endpoint.request(read, signal)
+    return (isNarrow ? narrow : wide).endpoint.request(read, work)
   }
   const follower = follow([{ ...narrow.endpoint, request }], simulated)
   const ask = () => complete(follower, 100_000, toWallet(1))

@@ -3,6 +3,7 @@ import { numberToHex } from 'viem'
 import type { BackgroundEndpoint } from '../../../../src/chain/rpc/client.ts'
 import type { Follower } from '../../../../src/history/follow/follower.ts'
 import type { StreamTarget } from '../../../../src/history/stream.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { EMITTER, POOL_TOPIC, TOKEN_TOPIC, toTopic, toWallet } from '../../../support/history/scene.ts'
 import { toHash, word } from '../../../support/history/simulation/chain.ts'
 import { simulateStore } from '../simulation/store.ts'
@@ -11,9 +12,9 @@ import { complete, type FilterJson, follow, never, PLACE, quietEndpoint } from '
 const BLOCKS = 1_000
 const WALLET = toWallet(0)
 
-function foresee(follower: Follower<StreamTarget>, number = BLOCKS, signal = never): void {
+function foresee(follower: Follower<StreamTarget>, number = BLOCKS, work = never): void {
   const finalized = { number: BigInt(number), timestampSec: 0n }
-  follower.prefetch({ subject: WALLET, finalized, coverageBySubject: new Map() }, PLACE, signal)
+  follower.prefetch({ subject: WALLET, finalized, coverageBySubject: new Map() }, PLACE, work)
 }
 
 /** Of another chain, on which the wallet did something in block 5. */
@@ -57,9 +58,9 @@ test('a prefetched part is read again if another block is final, or if its reque
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const follower = follow([endpoint, { ...endpoint, index: 1 }])
   foresee(follower, BLOCKS - 1)
-  foresee(follower, BLOCKS, AbortSignal.abort())
+  foresee(follower, BLOCKS, createWork(AbortSignal.abort()))
   const over = new AbortController()
-  foresee(follower, BLOCKS, over.signal)
+  foresee(follower, BLOCKS, createWork(over.signal))
   over.abort()
   expect(await complete(follower, BLOCKS, WALLET)).toBe(true)
   expect(answered.filter(({ toBlock }) => toBlock === BLOCKS)).toHaveLength(4)

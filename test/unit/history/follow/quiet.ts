@@ -6,6 +6,7 @@ import { createFollower, type Follower } from '../../../../src/history/follow/fo
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../../src/history/logs/source.ts'
 import type { Stream, StreamTarget } from '../../../../src/history/stream.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { EMITTER } from '../../../support/history/scene.ts'
@@ -14,7 +15,7 @@ import { createSkippingClock } from '../../../support/test_clock.ts'
 import { type SimulatedStore, simulateStore } from '../simulation/store.ts'
 
 /** Never fires. */
-export const never = new AbortController().signal
+export const never = createWork(new AbortController().signal)
 const CHAIN_ID = 31_337
 export const PLACE = { chainId: CHAIN_ID, contract: EMITTER, startBlock: 1 }
 
@@ -94,7 +95,7 @@ export function complete(
   follower: Follower<StreamTarget>,
   blocks: number,
   subject: Hex,
-  signal = never,
+  signal = never.signal,
 ): Promise<boolean> {
   return follower.complete(
     { subject, fromBlock: 1, final: { number: blocks, hash: toHash(blocks), epoch: 0 }, requesters: new Set() },

@@ -13,9 +13,9 @@ import { complete, type FilterJson, follow, quietEndpoint, simulateTime } from '
 function takingTopics(most: number) {
   const { endpoint, answered } = quietEndpoint(1_000_000)
   const limit = { most }
-  const request: BackgroundEndpoint['request'] = (read, signal) => {
+  const request: BackgroundEndpoint['request'] = (read, work) => {
     const { topics = [] } = read.params[0] as Partial<FilterJson>
-    if (topics.every((each) => [each].flat().length <= limit.most)) return endpoint.request(read, signal)
+    if (topics.every((each) => [each].flat().length <= limit.most)) return endpoint.request(read, work)
     throw read.mapRefusal?.({ status: 200, code: -32_000, words: 'exceed max topics', retryAfterMs: undefined })
   }
   return { endpoint: { ...endpoint, request }, answered, limit }
@@ -89,14 +89,14 @@ test('each turn of work stores something, even if an endpoint takes longer than 
   const asked: string[] = []
   const quiet = [0, 1, 2].map((index): BackgroundEndpoint => {
     const { endpoint } = quietEndpoint(100)
-    const request: BackgroundEndpoint['request'] = async (read, signal) => {
+    const request: BackgroundEndpoint['request'] = async (read, work) => {
       if (read.method === 'eth_getBlockByNumber' && index === 2) {
         asked.push('late')
         time.nowMs += 10_000
         throw new UpstreamError('No answer in time')
       }
       if (read.method === 'eth_getLogs') asked.push('logs')
-      return await endpoint.request(read, signal)
+      return await endpoint.request(read, work)
     }
     return { ...endpoint, index, request }
   })

@@ -3,6 +3,7 @@ import { numberToHex } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { readNewestHashes } from '../../../../src/history/logs/newest_blocks.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { toHash } from '../../../support/history/simulation/chain.ts'
 
 const LAST = 100
@@ -32,7 +33,7 @@ async function newest(fromBlock: number, isGrandparentKnown: boolean) {
   }
   const tip = { block, grandparent: undefined, finalized: { number: BigInt(fromBlock - 1) } }
   const grandparent = isGrandparentKnown ? toHash(LAST - 2) : undefined
-  const never = new AbortController().signal
+  const never = createWork(new AbortController().signal)
   const hashes = await readNewestHashes(endpoint as Endpoint, { client: CLIENT, tip, grandparent, fromBlock }, never)
   return { hashes, asked }
 }

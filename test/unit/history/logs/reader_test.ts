@@ -5,10 +5,11 @@ import { LogsRefusedError, type RefusalReaction } from '../../../../src/history/
 import type { LogSource } from '../../../../src/history/logs/source.ts'
 import type { LogsOutcome } from '../../../../src/history/metrics.ts'
 import { countBlocks, type Range } from '../../../../src/history/range.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { createSkippingClock, settle } from '../../../support/test_clock.ts'
 
-const PATIENT = new AbortController().signal
+const PATIENT = createWork(new AbortController().signal)
 const MINUTE_MS = 60_000
 
 /** An endpoint that refuses what it is told to refuse, on a clock of its own. */

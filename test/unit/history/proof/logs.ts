@@ -1,10 +1,11 @@
 import type { Hex } from 'viem'
 import type { HistoryLog } from '../../../../src/history/stream.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { EMITTER, POOL_TOPIC, toTopic, toWallet } from '../../../support/history/scene.ts'
 import { toHash, word } from '../../../support/history/simulation/chain.ts'
 
 /** Never fires. */
-export const never = new AbortController().signal
+export const never = createWork(new AbortController().signal)
 
 /** The transaction with this number in a block. */
 export function toTransactionHash(block: number, index = 0): Hex {

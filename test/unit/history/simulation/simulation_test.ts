@@ -5,6 +5,7 @@ import type { Database } from '../../../../src/db/database.ts'
 import { createFollower } from '../../../../src/history/follow/follower.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../../src/history/logs/source.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { describeRows, EMITTER, POOL_TOPIC, toTopic } from '../../../support/history/scene.ts'
@@ -80,7 +81,7 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
           follower.prefetch(
             { subject, finalized: { number, timestampSec: 0n }, coverageBySubject: covered },
             PLACE,
-            over.signal,
+            createWork(over.signal),
           )
         }
         return await follower.complete({ subject, fromBlock: 1, final, requesters: new Set() }, PLACE, never)

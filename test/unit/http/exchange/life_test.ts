@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { getRequesters } from '../../../../src/lib/async/requesters.ts'
-import { registerTimeoutError } from '../../../../src/lib/async/timeout_error.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../../src/lib/error.ts'
 import { createClient } from '../../../support/client.ts'
 import { createFixture, WALLET } from '../../../support/http/fixture.ts'
@@ -81,9 +79,9 @@ describe('a caller that disconnects', () => {
     const { app, gate, happenings } = createFixture()
     const caller = new AbortController()
     let ended = false
-    happenings.instead = (signal) =>
+    happenings.instead = (work) =>
       new Promise(() => {
-        signal.addEventListener('abort', () => {
+        work.signal.addEventListener('abort', () => {
           ended = true
         })
         caller.abort()
@@ -203,8 +201,8 @@ describe('limits', () => {
 
   test('a read beyond its budget fails with its own timeout error, if it has set one', async () => {
     const { app, happenings, clock } = createFixture({ limits: { requestBudgetMs: 30 } })
-    happenings.instead = (signal) => {
-      registerTimeoutError(signal, () => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
+    happenings.instead = (work) => {
+      work.onTimeout(() => new PendingError('The history is being read: 40 % done', { retryAfterSec: 7 }))
       return new Promise(() => {})
     }
     const asked = createClient(app.handler)(ITEM, { key: 'good' })
@@ -247,8 +245,8 @@ describe('limits', () => {
   test('a read is on behalf of its organization', async () => {
     const { app, happenings } = createFixture()
     const askers: string[][] = []
-    happenings.instead = async (signal) => {
-      askers.push([...getRequesters(signal)])
+    happenings.instead = async (work) => {
+      askers.push([...work.requesters])
       throw new UnavailableError('Enough')
     }
     const call = createClient(app.handler)

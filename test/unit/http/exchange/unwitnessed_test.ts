@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { noteUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
+import { noteUnwitnessed } from '../../../../src/lib/async/work.ts'
 import { createClient } from '../../../support/client.ts'
 import { createFixture, WALLET } from '../../../support/http/fixture.ts'
 
@@ -13,8 +13,8 @@ test.each([[[[10], []]], [[[], [10]]]])('of two reads of one block, %j, each ans
   const begun = Promise.withResolvers<void>()
   const left = [...notes]
   happenings.held = held.promise
-  happenings.instead = async (signal) => {
-    noteUnwitnessed(signal, left.shift() ?? [])
+  happenings.instead = async (work) => {
+    noteUnwitnessed(work, left.shift() ?? [])
     if (left.length === 0) begun.resolve()
   }
   const answers = notes.map(() => call(LIST, { key: 'good' }))
@@ -28,7 +28,7 @@ test.each([[[[10], []]], [[[], [10]]]])('of two reads of one block, %j, each ans
 test('an answer that is given again says again what it rests on', async () => {
   const { app, happenings, clock } = createFixture()
   const call = createClient(app.handler)
-  happenings.instead = async (signal) => noteUnwitnessed(signal, [10, 1])
+  happenings.instead = async (work) => noteUnwitnessed(work, [10, 1])
   happenings.untilMs = clock.monotonicMs() + 1_000
   const repeated = { key: 'good', headers: { 'idempotency-key': 'one' } }
   const answers = [await call(LIST, { key: 'good' }), await call(LIST, { key: 'good' }), await call(LIST, repeated)]

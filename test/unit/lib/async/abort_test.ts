@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { startDeadline, untilAborted, withinDeadline } from '../../../../src/lib/async/abort.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
@@ -41,10 +42,10 @@ test('startDeadline() ends with its parent, and leaves nothing behind when it is
 
 test('withinDeadline() returns what the work returns, and tells work that takes too long', async () => {
   const clock = createTestClock()
-  const { signal } = new AbortController()
-  expect(await withinDeadline(async () => 7, { ms: 100, signal, clock })).toBe(7)
+  const work = createWork(new AbortController().signal)
+  expect(await withinDeadline(async () => 7, { ms: 100, work, clock })).toBe(7)
   expect(clock.pending).toBe(0)
-  const late = withinDeadline((deadline) => untilAborted(pending(), deadline.signal), { ms: 100, signal, clock })
+  const late = withinDeadline((deadline) => untilAborted(pending(), deadline.work.signal), { ms: 100, work, clock })
   const outcome = late.catch((error: unknown) => error)
   await clock.advance(100)
   expect(await outcome).toBeInstanceOf(AbortedError)

@@ -1,11 +1,10 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { type Cache, type Cacheable, createCache } from '../../../../src/lib/async/cache.ts'
-import { getRequesters, withRequesters } from '../../../../src/lib/async/requesters.ts'
-import { getUnwitnessed, noteUnwitnessed, trackUnwitnessed } from '../../../../src/lib/async/unwitnessed.ts'
+import { createWork, noteUnwitnessed, type Work } from '../../../../src/lib/async/work.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { createFixedClock, settle } from '../../../support/test_clock.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let nowMs = 0
 const clock = createFixedClock(() => nowMs)
@@ -17,12 +16,12 @@ beforeEach(() => {
 /** A read that the test completes by hand. */
 function slowRead<T>() {
   const { promise, resolve, reject } = Promise.withResolvers<Cacheable<T>>()
-  const signals: AbortSignal[] = []
-  const read = (signal: AbortSignal) => {
-    signals.push(signal)
+  const works: Work[] = []
+  const read = (work: Work) => {
+    works.push(work)
     return promise
   }
-  return { read, resolve, reject, signals }
+  return { read, resolve, reject, works }
 }
 
 function put(cache: Cache<string>, key: string, lifeMs = 1_000): Promise<string> {
@@ -40,10 +39,10 @@ test('get() reads once for concurrent callers, and reuses the value until it exp
   await Promise.resolve()
   slow.resolve({ value: 'first', lifeMs: 50 })
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['first']))
-  expect(slow.signals.length).toBe(1)
+  expect(slow.works.length).toBe(1)
   nowMs += 49
   expect(await cache.get({ key: 'a', read: slow.read }, never)).toBe('first')
-  expect(slow.signals.length).toBe(1)
+  expect(slow.works.length).toBe(1)
   nowMs += 1
   expect(await cache.get({ key: 'a', read: async () => ({ value: 'second', lifeMs: 50 }) }, never)).toBe('second')
 })
@@ -77,12 +76,12 @@ test('get() lets one waiter leave without stopping the others', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const leaving = new AbortController()
-  const first = cache.get({ key: 'a', read: slow.read }, leaving.signal)
+  const first = cache.get({ key: 'a', read: slow.read }, createWork(leaving.signal))
   const second = cache.get({ key: 'a', read: slow.read }, never)
   await Promise.resolve()
   leaving.abort()
   expect(await first.catch((error: Error) => error)).toBeInstanceOf(AbortedError)
-  expect(slow.signals[0]?.aborted).toBe(false)
+  expect(slow.works[0]?.signal.aborted).toBe(false)
   slow.resolve({ value: 'value', lifeMs: 50 })
   expect(await second).toBe('value')
 })
@@ -92,12 +91,12 @@ test('get() aborts the read when all callers have left, and starts a new one for
   const slow = slowRead<string>()
   const leaving = [new AbortController(), new AbortController()]
   const asked = leaving.map(({ signal }) =>
-    cache.get({ key: 'a', read: slow.read }, signal).catch((error: Error) => error.name),
+    cache.get({ key: 'a', read: slow.read }, createWork(signal)).catch((error: Error) => error.name),
   )
   await Promise.resolve()
   for (const each of leaving) each.abort()
   expect(await Promise.all(asked)).toEqual(['AbortedError', 'AbortedError'])
-  expect(slow.signals[0]?.aborted).toBe(true)
+  expect(slow.works[0]?.signal.aborted).toBe(true)
   expect(await put(cache, 'a')).toBe('a!')
   slow.resolve({ value: 'late', lifeMs: 1_000 })
   await settle()
@@ -108,7 +107,7 @@ test('get() rejects an aborted caller without reading', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   let reads = 0
   const read = async () => ({ value: String(reads++), lifeMs: 1 })
-  const error = await cache.get({ key: 'a', read }, AbortSignal.abort()).catch((cause: Error) => cause)
+  const error = await cache.get({ key: 'a', read }, createWork(AbortSignal.abort())).catch((cause: Error) => cause)
   expect(error).toBeInstanceOf(AbortedError)
   expect(reads).toBe(0)
 })
@@ -160,15 +159,15 @@ test('get() reads on behalf of all concurrent requesters', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = slowRead<string>()
   const ask = (asker: string) => {
-    const signal = withRequesters(new Set([asker]), new AbortController().signal)
-    return cache.get({ key: 'a', read: slow.read }, signal)
+    const work = createWork(new AbortController().signal, { requesters: new Set([asker]) })
+    return cache.get({ key: 'a', read: slow.read }, work)
   }
   const first = ask('first')
   await Promise.resolve()
-  const [signal = never] = slow.signals
-  expect([...getRequesters(signal)]).toEqual(['first'])
+  const [work = never] = slow.works
+  expect([...work.requesters]).toEqual(['first'])
   const second = ask('second')
-  expect([...getRequesters(signal)]).toEqual(['first', 'second'])
+  expect([...work.requesters]).toEqual(['first', 'second'])
   slow.resolve({ value: 'x', lifeMs: 0 })
   await Promise.all([first, second])
 })
@@ -176,22 +175,22 @@ test('get() reads on behalf of all concurrent requesters', async () => {
 test('get() tells every caller of a value whose word it rests on: who waits, who joins, and who finds it later', async () => {
   const cache = createCache<string>({ clock, entriesMax: 10 })
   const slow = Promise.withResolvers<void>()
-  const read = async (signal: AbortSignal) => {
+  const read = async (work: Work) => {
     await slow.promise
-    noteUnwitnessed(signal, [10])
+    noteUnwitnessed(work, [10])
     return { value: 'a', lifeMs: 1_000 }
   }
   const ask = async (key: string) => {
-    const signal = trackUnwitnessed(new AbortController().signal)
-    await cache.get({ key, read }, signal)
-    return [...getUnwitnessed(signal)]
+    const work = createWork(new AbortController().signal)
+    await cache.get({ key, read }, work)
+    return [...work.unwitnessed]
   }
   const early = [ask('a'), ask('a')]
   await settle()
   slow.resolve()
   expect(await Promise.all([...early, ask('a')])).toEqual([[10], [10], [10]])
   expect(await ask('a')).toEqual([10])
-  const proven = trackUnwitnessed(new AbortController().signal)
+  const proven = createWork(new AbortController().signal)
   await cache.get({ key: 'b', read: async () => ({ value: 'b', lifeMs: 1_000 }) }, proven)
-  expect([...getUnwitnessed(proven)]).toEqual([])
+  expect([...proven.unwitnessed]).toEqual([])
 })

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { createPrefetcher } from '../../../../src/lib/async/prefetch.ts'
+import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 test('a read is started once and taken once', async () => {
   const ahead = createPrefetcher<number>({ readsMax: 2 })
@@ -32,13 +33,13 @@ test('a failed read is undefined, and an aborted read is dropped and receives th
   expect(await ahead.take('broken')).toBeUndefined()
   const left = new AbortController()
   let told: AbortSignal | undefined
-  const read = (signal: AbortSignal) => {
-    told = signal
+  const read = (work: Work) => {
+    told = work.signal
     return Promise.resolve('late')
   }
-  ahead.start('left', read, left.signal)
+  ahead.start('left', read, createWork(left.signal))
   left.abort()
   expect([ahead.has('left'), told?.aborted]).toEqual([false, true])
-  ahead.start('left', read, left.signal)
+  ahead.start('left', read, createWork(left.signal))
   expect(ahead.has('left')).toBe(false)
 })

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { assetsRoute } from '../../../../src/portfolio/routes/assets.ts'
 import { readRows } from '../../../../src/portfolio/routes/rows.ts'
 import type { AssetsRead, HeldAsset, Row } from '../../../../src/portfolio/sum/row.ts'
 import { callRoute } from '../../../support/call_route.ts'
 
-const { signal } = new AbortController()
+const work = createWork(new AbortController().signal)
 
 const UNIT = 1_000_000n
 const WALLET = '0x0000000000000000000000000000000000000009'
@@ -59,7 +60,7 @@ describe('readRows()', () => {
     const { rows, divide } = await readRows(
       options,
       { wallet: '0x', allow_partial: false, include_unlisted: false },
-      signal,
+      work,
     )
     expect(listParts(rows)).toEqual(['7 principal 1', '7 owed 5', '8 owed 1'])
     expect(listParts(await divide(rows.toReversed()))).toEqual([

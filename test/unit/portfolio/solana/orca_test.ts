@@ -4,6 +4,7 @@ import { listWalletTokens } from '../../../../src/chain/solana/token/wallet_toke
 import { createOrcaReader } from '../../../../src/family/orca_whirlpool/read/read.ts'
 import { WHIRLPOOL_PROGRAMS } from '../../../../src/family/orca_whirlpool/table.ts'
 import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { IS_FULL } from '../../../support/cases.ts'
 import { orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
@@ -139,7 +140,7 @@ test('of too many tokens of one unit each read resolves some more, and says how 
         const plan = await reader.holdings.plan(session, query)
         return await plan.read(await session.grouped(plan.items))
       },
-      { signal: new AbortController().signal },
+      { work: createWork(new AbortController().signal) },
     )
   const reads = [await read(), await read(), await read()]
   solana.close()

@@ -16,6 +16,7 @@ import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { History, HistoryLog, StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../histories.ts'
@@ -55,10 +56,10 @@ export function createFlowHistoryReader(
   function readOrigin(
     query: FlowHistoryQuery,
     { first, finalTo }: { readonly first: PositionFlow; readonly finalTo: number },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<PositionOrigin> {
     const { client, deployment } = query
-    const read = async (shared: AbortSignal) => {
+    const read = async (shared: Work) => {
       const { value, endpoints } = await readPositionOrigin(
         { client, deployment, first, clock, poolKey: exchange.poolKey },
         shared,
@@ -67,18 +68,17 @@ export function createFlowHistoryReader(
       const lifeMs = getCacheTtlMs(client, endpoints.length)
       return { value, lifeMs: first.block <= finalTo ? lifeMs : 0 }
     }
-    return origins.get({ key: getPositionKey(query), read }, signal)
+    return origins.get({ key: getPositionKey(query), read }, work)
   }
 
   return createPositionHistoryReader<FlowHistoryQuery, PositionFlow, StreamTarget>(services, {
     stream,
-    async locate({ client, deployment, tokenId, position }, toBlock, signal) {
+    async locate({ client, deployment, tokenId, position }, toBlock, work) {
       const { manager, startBlock: firstBlock } = deployment
       const chainId = client.chain.id
-      const readNext = (endpoint: Endpoint, within: AbortSignal) =>
-        readNextId(endpoint, { manager, chainId, clock }, within)
-      if (position === undefined && (await isUnminted({ client, tokenId }, readNext, signal))) return undefined
-      const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, signal)
+      const readNext = (endpoint: Endpoint, within: Work) => readNextId(endpoint, { manager, chainId, clock }, within)
+      if (position === undefined && (await isUnminted({ client, tokenId }, readNext, work))) return undefined
+      const startBlock = await findMint({ client, deployment, tokenId, toBlock: Number(toBlock) }, work)
       if (startBlock === undefined) return undefined
       const target = { chainId, contract: toLowerHex(manager), startBlock: firstBlock }
       return { target, subject: positionSubject(tokenId), startBlock }
@@ -88,10 +88,9 @@ export function createFlowHistoryReader(
       const stored = storedTo < fromBlock ? [] : await readPositionFlows(db, request)
       return stored && { stored, young: tail }
     },
-    async readOrigin(query, context, signal) {
+    async readOrigin(query, context, work) {
       const { client, position } = query
-      const { pool, ...subject } =
-        position === undefined ? await readOrigin(query, context, signal) : toOrigin(position)
+      const { pool, ...subject } = position === undefined ? await readOrigin(query, context, work) : toOrigin(position)
       return { subject, poolPrice: (block, within) => poolPrices({ client, pool }, block, within) }
     },
   })
@@ -113,13 +112,13 @@ const TOTAL_SUPPLY = toFunctionSelector('totalSupply()')
 export async function readNextId(
   endpoint: Endpoint,
   { manager, chainId, clock }: { readonly manager: Address; readonly chainId: number; readonly clock: Clock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<bigint | undefined> {
-  const block = await readLatestBlock(endpoint, chainId, signal)
+  const block = await readLatestBlock(endpoint, chainId, work)
   const params = [manager, COUNTERS_SLOT, { blockHash: block.hash }]
   const [counters, { results }] = await Promise.all([
-    endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, signal),
-    readMulticall(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, signal),
+    endpoint.request({ method: 'eth_getStorageAt', params, parse: parseQuantity }, work),
+    readMulticall(endpoint, { calls: [{ to: manager, data: TOTAL_SUPPLY }], block, clock }, work),
   ])
   const [nextId, nextPoolId] = [BigInt.asUintN(NEXT_ID_BITS, counters), counters >> BigInt(NEXT_ID_BITS)]
   const supply = tryDecodeUint(results[0])
@@ -153,7 +152,7 @@ const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint
  */
 export async function readPositionOrigin(
   { client, deployment, first, clock, poolKey }: OriginQuery,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<QuorumResult<PositionOrigin>> {
   return await readByQuorum(
     client,
@@ -175,7 +174,7 @@ export async function readPositionOrigin(
       }
       throw new UpstreamError(`Cannot find the pool of position ${first.tokenId}: the receipt has no matching mint`)
     },
-    { signal, what: `the pool of position ${first.tokenId}`, toText: JSON.stringify },
+    { work, what: `the pool of position ${first.tokenId}`, toText: JSON.stringify },
   )
 }
 
@@ -237,26 +236,26 @@ function createPoolPriceReader(clock: Clock) {
   return async function readPoolPriceAt(
     { client, pool }: { readonly client: ChainClient; readonly pool: Address },
     block: PriceBlock,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<bigint | undefined> {
     const key = `${client.chain.id}:${pool}:${block.number}:${block.hash ?? ''}`
     const calls = [{ to: pool, data: SLOT0 }]
     const at = { chainId: client.chain.id, ...block }
-    const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<bigint> => {
+    const attempt = async (endpoint: Endpoint, within: Work): Promise<bigint> => {
       const { results } = await readMulticall(endpoint, { calls, block: at, clock }, within)
       const [slot0] = results
       if (slot0 === undefined || slot0.length < 66) throw new UpstreamError(`Pool ${pool} does not answer`)
       return decodeWord(slot0, 0)
     }
     const what = `the price of pool ${pool} at block ${block.number}`
-    const read = async (shared: AbortSignal) => {
-      const options = { signal: shared, past: block, what, toText: String }
+    const read = async (shared: Work) => {
+      const options = { work: shared, past: block, what, toText: String }
       const { value, endpoints } = await readByQuorum(client, attempt, options)
       noteWitnesses(client, endpoints.length, shared)
       return { value, lifeMs: getCacheTtlMs(client, endpoints.length) }
     }
     try {
-      return await poolPrices.get({ key, read }, signal)
+      return await poolPrices.get({ key, read }, work)
     } catch (error) {
       const isMissing =
         error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof EndpointsTimedOutError)

@@ -5,6 +5,7 @@ import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarge
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { createAdaptiveConcurrency } from '../../position_history/adaptive_concurrency.ts'
@@ -64,16 +65,16 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
   const cache = createCache<ManagerState>({ clock, entriesMax: STATES_MAX })
   const prefetcher = createPrefetcher<{ readonly state: ManagerState }>({ readsMax: PREFETCHES_MAX })
 
-  const verify: FlowCheck['verify'] = async (target, { subject, client, db, fromBlock, toBlock }, signal) => {
+  const verify: FlowCheck['verify'] = async (target, { subject, client, db, fromBlock, toBlock }, work) => {
     const tokenId = BigInt(subject)
     const rows = await readPositionFlows(db, { target, stream, tokenId, fromBlock, toBlock, max: FLOWS_MAX })
     const blocks = [...new Set((rows ?? []).map(({ block }) => block))]
     const [first] = blocks
     if (first === undefined) return
-    const readStateAt = (block: number, within: AbortSignal): Promise<ManagerState> => {
+    const readStateAt = (block: number, within: Work): Promise<ManagerState> => {
       const key = getKey(target, tokenId, block)
       const past = { number: BigInt(block), timestampSec: 0n }
-      const read = async (shared: AbortSignal) => {
+      const read = async (shared: Work) => {
         const prefetched = await prefetcher.take(key)
         const value =
           prefetched === undefined
@@ -89,7 +90,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
       .map((block, index) => ({ fromBlock: block, toBlock: (newestBlocks[index + 1] ?? toBlock + 1) - 1 }))
       .filter((range) => range.fromBlock < range.toBlock)
     try {
-      const checkQuiet = (range: Range) => async (within: AbortSignal) => {
+      const checkQuiet = (range: Range) => async (within: Work) => {
         const [before, after] = await Promise.all([
           readStateAt(range.fromBlock, within),
           readStateAt(range.toBlock, within),
@@ -97,9 +98,9 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
         if (!isUnchanged(before, after)) throw new IncompleteError('state', range)
       }
       await processAdaptively({ chainId: target.chainId, items: quietRanges }, (some) =>
-        allOrAbort(some.map(checkQuiet), signal),
+        allOrAbort(some.map(checkQuiet), work),
       )
-      if (first > fromBlock && (await readStateAt(first - 1, signal)) !== undefined) {
+      if (first > fromBlock && (await readStateAt(first - 1, work)) !== undefined) {
         throw new IncompleteError('birth', { fromBlock, toBlock: first - 1 })
       }
     } catch (error) {
@@ -109,12 +110,12 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
 
   return {
     verify,
-    prefetch(target, { subject, client, finalized: past }, signal) {
+    prefetch(target, { subject, client, finalized: past }, work) {
       const tokenId = BigInt(subject)
-      const read = async (within: AbortSignal) => ({
+      const read = async (within: Work) => ({
         state: await readManagerState(client, { target, tokenId, past }, within),
       })
-      prefetcher.start(getKey(target, tokenId, Number(past.number)), read, signal)
+      prefetcher.start(getKey(target, tokenId, Number(past.number)), read, work)
     },
   }
 }
@@ -126,13 +127,13 @@ function getKey({ chainId, contract }: StreamTarget, tokenId: bigint, block: num
 async function readManagerState(
   client: ChainClient,
   options: { readonly target: StreamTarget; readonly tokenId: bigint; readonly past: ExpectedFinalBlock },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ManagerState> {
   const { target, tokenId, past } = options
   const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
   const call = { to: target.contract, data, block: past.number }
   try {
-    const answer = await client.read((endpoint, within) => endpoint.call(call, within), { signal, past })
+    const answer = await client.read((endpoint, within) => endpoint.call(call, within), { work, past })
     return answer.slice(2).match(/.{64}/g) ?? undefined
   } catch (error) {
     if (error instanceof RevertError) return undefined

@@ -4,6 +4,7 @@ import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { createHistoricalTargets, createTargets } from '../../../moment.ts'
@@ -56,7 +57,7 @@ export function createPositionReader(
   const readTarget = <Answer>(
     context: LensQueryContext,
     read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
-    signal: AbortSignal,
+    work: Work,
   ) =>
     context.target.client.read(
       (endpoint, within) =>
@@ -73,56 +74,55 @@ export function createPositionReader(
           },
           within,
         ),
-      getReadLimits(context.target, signal),
+      getReadLimits(context.target, work),
     )
 
-  function readListOnce(wallet: Address, context: LensQueryContext, signal: AbortSignal) {
+  function readListOnce(wallet: Address, context: LensQueryContext, work: Work) {
     const { target, isPriced } = context
-    const read = async (shared: AbortSignal): Promise<ChainRead<BriefPosition>> =>
+    const read = async (shared: Work): Promise<ChainRead<BriefPosition>> =>
       (await readTarget(context, (lens, deployed) => readList(lens, { wallet, wholeMax }, deployed), shared)) ??
       (await readTarget(context, (lens, deployed) => readScan(lens, wallet, deployed), shared))
-    return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${isPriced}`, target), read }, signal)
+    return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${isPriced}`, target), read }, work)
   }
 
   return {
     targets,
     past,
-    readWallet(wallet, { targets, isFull: isPriced = true, signal }) {
+    readWallet(wallet, { targets, isFull: isPriced = true, work }) {
       const tasks = targets.map(
-        (target) => (shared: AbortSignal) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
+        (target) => (shared: Work) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
       )
-      return allOrAbort(tasks, signal)
+      return allOrAbort(tasks, work)
     },
-    readOne(tokenId, { targets, isFull: isPriced = true, signal }) {
-      const tasks = targets.map((target) => (shared: AbortSignal) => {
+    readOne(tokenId, { targets, isFull: isPriced = true, work }) {
+      const tasks = targets.map((target) => (shared: Work) => {
         const context = { target, classifyToken, isPriced }
-        const read = (all: AbortSignal) =>
-          readTarget(context, (lens, deployed) => readOne(lens, tokenId, deployed), all)
+        const read = (all: Work) => readTarget(context, (lens, deployed) => readOne(lens, tokenId, deployed), all)
         return singles.reuse({ ...toCacheKey(`one:${tokenId}:${isPriced}`, target), read }, shared)
       })
-      return allOrAbort(tasks, signal)
+      return allOrAbort(tasks, work)
     },
     async readFull(positions, targetReads, list) {
       const listHeld = list && ((chainId: number) => findHeld(list, { chainId, positions }))
       const priced = await addPoolPrices(positions, targetReads, { getAmounts: computeTotalHeld, listHeld, clock })
       return priced.map((position) => ({ position, withdrawal: undefined }))
     },
-    async readHeld({ wallet, ...dated }, { endpoint, block: at, positionsMax }, signal) {
+    async readHeld({ wallet, ...dated }, { endpoint, block: at, positionsMax }, work) {
       const lens = { ...exchange.lens, chainId: dated.client.chain.id, at, clock }
       const { count, read } = await past.readDeployed(
         dated,
         (target) => {
           const context = { target, classifyToken, isPriced: true }
           const readPositions = (access: LensAccess) => readHeld(access, { wallet, wholeMax: positionsMax }, context)
-          return readByLens(endpoint, { ...lens, read: readPositions }, signal)
+          return readByLens(endpoint, { ...lens, read: readPositions }, work)
         },
-        signal,
+        work,
       )
       return { block: read.block, count, positions: read.positions, unreadable: read.unreadable }
     },
-    async complete(wallet, { reads, positions, isFull: isPriced = true, signal }) {
+    async complete(wallet, { reads, positions, isFull: isPriced = true, work }) {
       const brief = positions.filter((each) => !isListed(each))
-      const targetReads = { targets: [...targets.values()], reads, signal }
+      const targetReads = { targets: [...targets.values()], reads, work }
       const completed = await forEachChain(
         brief,
         targetReads,
@@ -137,8 +137,7 @@ export function createPositionReader(
           const context = { target: { ...target, block: selected.block }, classifyToken, isPriced }
           const names = refs.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
           const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
-          const read = (all: AbortSignal) =>
-            readTarget(context, (lens, deployed) => readSome(lens, selected, deployed), all)
+          const read = (all: Work) => readTarget(context, (lens, deployed) => readSome(lens, selected, deployed), all)
           return await singles.reuse({ ...toCacheKey(key, context.target), read }, shared)
         },
       )

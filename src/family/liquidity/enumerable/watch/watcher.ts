@@ -4,6 +4,7 @@ import { formatUsd } from '../../../../finance/figure.ts'
 import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import { createSpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { mapChunks } from '../../../../lib/async/chunk.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import { formatRational } from '../../../../lib/number/rational.ts'
 import type { FamilyServices } from '../../../contract.ts'
 import type {
@@ -58,27 +59,27 @@ export function createWatcher(
   async function readPositions(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
     watchTarget: WatchTarget,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<NamedPositionsRead> {
     const target = toTarget(watchTarget)
     const refs = named.map(({ deployment, tokenId }) => ({ manager: target.deployments.indexOf(deployment), tokenId }))
     const context = { target, classifyToken, isPriced: true }
     if (refs.length === 0) return { positions: new Map(), gone: new Set() }
     const read = (lens: LensAccess) => readNamed(lens, { refs, block: watchTarget.block }, context)
-    return await readTargetByLens(target, { ...exchange.lens, clock, read }, signal)
+    return await readTargetByLens(target, { ...exchange.lens, clock, read }, work)
   }
 
   /** Reads positions with all inputs of their figures. */
   async function readWhole(
     named: readonly Pick<Position, 'deployment' | 'tokenId'>[],
     watchTarget: WatchTarget,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly (ConfirmedFigures | 'gone')[]> {
-    const { positions, gone } = await readPositions(named, watchTarget, signal)
+    const { positions, gone } = await readPositions(named, watchTarget, work)
     const positionList = [...positions.values()]
     const [priced, withdrawn] = await Promise.all([
-      reader.readFull(positionList, { targets: [toTarget(watchTarget)], reads: [watchTarget], signal }),
-      readWithdrawn(positionList, { client: watchTarget.client, block: watchTarget.block.number }, signal),
+      reader.readFull(positionList, { targets: [toTarget(watchTarget)], reads: [watchTarget], work }),
+      readWithdrawn(positionList, { client: watchTarget.client, block: watchTarget.block.number }, work),
     ])
     const confirmed = new Map(
       [...positions.keys()].map((key, index) => {
@@ -94,7 +95,7 @@ export function createWatcher(
 
   return {
     chainIds: new Set(reader.targets.keys()),
-    async confirm(subjects, target, signal) {
+    async confirm(subjects, target, work) {
       const managers = new Map(getDeployments(target.client.chain.id).map((each) => [each.manager.toLowerCase(), each]))
       const requested = new Map<string, Pick<Position, 'deployment' | 'tokenId'>>()
       for (const { manager_address = '', token_id = '' } of subjects) {
@@ -102,9 +103,9 @@ export function createWatcher(
         if (deployment === undefined) continue
         requested.set(getPositionKey(manager_address, token_id), { deployment, tokenId: BigInt(token_id) })
       }
-      const read = (chunk: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: AbortSignal) =>
+      const read = (chunk: readonly Pick<Position, 'deployment' | 'tokenId'>[], within: Work) =>
         readWhole(chunk, target, within)
-      const confirmed = await mapChunks([...requested.values()], CHUNKS, read, signal)
+      const confirmed = await mapChunks([...requested.values()], CHUNKS, read, work)
       const confirmedByKey = new Map([...requested.keys()].map((key, index) => [key, confirmed[index]]))
       return subjects.map((subject) => confirmedByKey.get(getSubjectKey(subject)) ?? 'gone')
     },
@@ -151,7 +152,7 @@ function formatFigure(value: ReturnType<typeof positionValue>, figure: string): 
 type ReadNamed = (
   names: readonly Pick<Position, 'deployment' | 'tokenId'>[],
   target: WatchTarget,
-  signal: AbortSignal,
+  work: Work,
 ) => Promise<NamedPositionsRead>
 
 /** Pool and tokens that all positions of a pool share at a block. */
@@ -171,12 +172,12 @@ function createForecaster(options: {
   const { deployments, read } = options
   const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
   return {
-    async readShared(memos, target, signal) {
+    async readShared(memos, target, work) {
       const samples = new Map<Address, Position>()
       for (const memo of memos as Iterable<WatchedPosition<Position> | undefined>) {
         if (memo !== undefined) samples.set(memo.position.pool.address, memo.position)
       }
-      const { positions } = await read([...samples.values()], target, signal)
+      const { positions } = await read([...samples.values()], target, work)
       return createForecast(new Map([...positions.values()].map((each) => [each.pool.address, each])))
     },
     filters: (chainId) => [createChangeFilter(getDeployments(chainId))],

@@ -4,6 +4,7 @@ import { DisputeError, isCacheableForever } from '../../../../chain/past/quorum.
 import type { ChainClient } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import { readWitnessedLogs } from './witnessed_logs.ts'
 
 /** A position, and the blocks that its mint is searched in. */
@@ -21,7 +22,7 @@ interface MintQuery {
  * long. Undefined if no position of that id was minted. Reads each window from two endpoints at the same time. Throws
  * as `readByQuorum`.
  */
-type FindMint = (query: MintQuery, signal: AbortSignal) => Promise<number | undefined>
+type FindMint = (query: MintQuery, work: Work) => Promise<number | undefined>
 
 /** Length of the first and of the longest window, blocks: endpoints without a stated cap still have limits. */
 const BLOCKS_FIRST = 500
@@ -35,16 +36,16 @@ const KNOWN_MAX = 4_096
 export function createMintFinder(): FindMint {
   const mintsByManager = new Map<string, Mint[]>()
 
-  function readMints({ client, deployment }: MintQuery, range: Range, signal: AbortSignal) {
+  function readMints({ client, deployment }: MintQuery, range: Range, work: Work) {
     const filter = mintFilter(toLowerHex(deployment.manager))
     const what = `the mints from block ${range.fromBlock} to ${range.toBlock}`
-    return readWitnessedLogs({ client, filter, range, what, decodeRows: decodeMints, toText: toMintText }, signal)
+    return readWitnessedLogs({ client, filter, range, what, decodeRows: decodeMints, toText: toMintText }, work)
   }
 
   /** Reads the mint's block alone, which endpoints that accept only short windows can serve too. */
-  async function confirmBlock(query: MintQuery, block: number, signal: AbortSignal): Promise<number> {
+  async function confirmBlock(query: MintQuery, block: number, work: Work): Promise<number> {
     const { client, tokenId } = query
-    const result = await readMints(query, { fromBlock: block, toBlock: block }, signal)
+    const result = await readMints(query, { fromBlock: block, toBlock: block }, work)
     if ('blocks' in result || result.rows.some((mint) => mint.tokenId === tokenId)) return block
     const { id, name } = client.chain
     throw new DisputeError(
@@ -53,7 +54,7 @@ export function createMintFinder(): FindMint {
     )
   }
 
-  return async (query, signal) => {
+  return async (query, work) => {
     const { client, deployment, tokenId, toBlock } = query
     const key = `${client.chain.id}:${deployment.manager}`
     const knownMints = mintsByManager.get(key) ?? []
@@ -68,7 +69,7 @@ export function createMintFinder(): FindMint {
     for (let probes = 0; probes < PROBES_MAX; probes++) {
       if (bracket.from > bracket.to) return undefined
       const window = nextWindow(bracket, { blocks, probes })
-      const result = await readMints(query, window, signal)
+      const result = await readMints(query, window, work)
       if ('blocks' in result) {
         if (blocks === 1) break
         blocks = cap = result.blocks
@@ -81,7 +82,7 @@ export function createMintFinder(): FindMint {
       const next = narrowBracket(bracket, window, mints)
       if (next === undefined) break
       if (typeof next === 'number') {
-        if (!isAgreed) return await confirmBlock(query, next, signal)
+        if (!isAgreed) return await confirmBlock(query, next, work)
         remember(knownMints, [{ tokenId, block: next }])
         return next
       }

@@ -4,6 +4,7 @@ import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 
 /** A query for logs, and how to decode them. */
@@ -31,11 +32,11 @@ interface RangeTooWide extends Pick<UnavailableError, 'message'> {
 /** Reads logs from two endpoints. Throws as `readByQuorum`. */
 export async function readWitnessedLogs<Row>(
   { client, filter, range, decodeRows, toText, what }: LogsQuery<Row>,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<WitnessedLogs<Row> | RangeTooWide> {
   const half = 'blockHash' in range ? 1 : Math.ceil((range.toBlock - range.fromBlock + 1) / 2)
   let blocks: number | undefined
-  const attempt = async (endpoint: Endpoint, within: AbortSignal) => {
+  const attempt = async (endpoint: Endpoint, within: Work) => {
     try {
       return decodeRows(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
     } catch (error) {
@@ -48,7 +49,7 @@ export async function readWitnessedLogs<Row>(
     }
   }
   try {
-    const options = { signal, what, toText: (rows: readonly Row[]) => rows.map(toText).join() }
+    const options = { work, what, toText: (rows: readonly Row[]) => rows.map(toText).join() }
     const { value: rows, endpoints } = await readByQuorum(client, attempt, options)
     return { rows, witnesses: endpoints.length }
   } catch (error) {

@@ -2,7 +2,7 @@ import { DisputeError, noteWitnesses, QUORUM } from '../../../../chain/past/quor
 import type { Database } from '../../../../db/database.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
-import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import {
@@ -29,7 +29,7 @@ import {
  * there. Throws `UnavailableError` if the chain cannot be read, if no endpoint keeps the needed state, if fees moved
  * between two changes of a block, or if the state shows that a change is missing.
  */
-export type FindAmounts = (query: AmountsQuery, signal: AbortSignal) => Promise<readonly FoundChange[]>
+export type FindAmounts = (query: AmountsQuery, work: Work) => Promise<readonly FoundChange[]>
 
 /** Most blocks read at the same time, each by up to three requests, and most blocks that are re-checked. */
 const BLOCKS_AT_ONCE = 12
@@ -41,7 +41,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
   const recheck = createRecheck(clock)
   const runAdaptively = createAdaptiveConcurrency(BLOCKS_AT_ONCE)
 
-  return async (query, signal) => {
+  return async (query, work) => {
     const { client, target, changes, finalTo } = query
     const changesByKey = new Map(
       changes.flatMap((change) => (hasAmounts(change) ? [[getKey(change), change] as const] : [])),
@@ -67,11 +67,11 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
 
     let done = 0
     const what = 'what its changes paid is'
-    registerTimeoutError(signal, () => blocksPendingError({ client, tokenId }, { what, done, total: missing.length }))
+    work.onTimeout(() => blocksPendingError({ client, tokenId }, { what, done, total: missing.length }))
     await runAdaptively({ chainId: client.chain.id, items: missing }, async (batch) => {
-      await addFound(await readGroups(query, batch, signal))
+      await addFound(await readGroups(query, batch, work))
       done += batch.length
-      await query.prefetcher?.finish(signal)
+      await query.prefetcher?.finish(work)
     })
     const isDue = ({ changes: groupChanges }: ChangeGroup) =>
       groupChanges.some((change) =>
@@ -80,7 +80,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
     const doubtful = groups.filter((group) => !missing.includes(group) && isDue(group)).slice(0, RECHECKED_MAX)
     if (doubtful.length > 0) {
       // The stored amounts serve if no endpoint is available now.
-      const read = await readGroups({ ...query, prefetcher: undefined }, doubtful, signal).catch((error: unknown) => {
+      const read = await readGroups({ ...query, prefetcher: undefined }, doubtful, work).catch((error: unknown) => {
         if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
         return []
       })
@@ -89,7 +89,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
       await addFound(read)
     }
     const all = changes.flatMap((change) => changesByKey.get(getKey(change)) ?? [])
-    for (const { amounts } of all) noteWitnesses(client, amounts.witnesses, signal)
+    for (const { amounts } of all) noteWitnesses(client, amounts.witnesses, work)
     for (const [index, change] of all.entries()) {
       const earlier = all[index - 1]
       const before = growthBefore.get(change.block)

@@ -7,6 +7,7 @@ import { type ChainClient, type Endpoint, StatePrunedError } from '../../../../c
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { PricePrefetcher } from '../../../../finance/price/past/prefetch.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { CodedError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import { groupBy } from '../../../../lib/group_by.ts'
@@ -60,7 +61,7 @@ const INCOMPLETE_RETRY_SEC = 5
 type ReadGroups = (
   query: AmountsQuery,
   groups: readonly ChangeGroup[],
-  signal: AbortSignal,
+  work: Work,
 ) => Promise<readonly ChangeGroupRead[]>
 
 /** Creates a reader of blocks with changes. */
@@ -71,25 +72,25 @@ export function createGroupReader(clock: Clock): ReadGroups {
   async function toBlockReference(
     { client, finalTo }: AmountsQuery,
     number: number,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<BlockReference> {
     if (number <= finalTo) return { number }
-    const { hash } = await finder.findByNumber(client, BigInt(number), signal)
+    const { hash } = await finder.findByNumber(client, BigInt(number), work)
     return { number, hash }
   }
 
-  async function readStateAt(query: AmountsQuery, { first: change }: ChangeGroup, number: number, signal: AbortSignal) {
-    const block = await toBlockReference(query, number, signal)
-    return await readState({ ...query, clock }, { change, block }, signal)
+  async function readStateAt(query: AmountsQuery, { first: change }: ChangeGroup, number: number, work: Work) {
+    const block = await toBlockReference(query, number, work)
+    return await readState({ ...query, clock }, { change, block }, work)
   }
 
   /** Reads the state after the block and prefetches its prices; undefined for a lone mint if no endpoint keeps it. */
-  async function readStateAfter(query: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
+  async function readStateAfter(query: AmountsQuery, group: ChangeGroup, work: Work) {
     const { number, isAlone } = group
     const [timeSec] = group.changes.flatMap(({ timestampSec }) => timestampSec ?? [])
-    const state = readStateAt(query, group, number, signal)
+    const state = readStateAt(query, group, number, work)
     if (number <= query.finalTo && timeSec !== undefined) {
-      query.prefetcher?.start({ number: BigInt(number), timestampSec: BigInt(timeSec) }, signal)
+      query.prefetcher?.start({ number: BigInt(number), timestampSec: BigInt(timeSec) }, work)
     }
     if (!isAlone) return await state
     return await state.catch((error: unknown) => {
@@ -99,12 +100,12 @@ export function createGroupReader(clock: Clock): ReadGroups {
   }
 
   /** Reads the price before a position's mint, from logs if no endpoint keeps the state. */
-  async function readOriginPrice(query: AmountsQuery, group: ChangeGroup, signal: AbortSignal) {
+  async function readOriginPrice(query: AmountsQuery, group: ChangeGroup, work: Work) {
     try {
-      return await readStateAt(query, group, group.number - 1, signal)
+      return await readStateAt(query, group, group.number - 1, work)
     } catch (error) {
       if (!(error instanceof StatePrunedError)) throw error
-      const price = await readPriceBefore(toNamedPool(query, group.first), group.number, signal)
+      const price = await readPriceBefore(toNamedPool(query, group.first), group.number, work)
       if (price === undefined) throw error
       return price
     }
@@ -113,20 +114,20 @@ export function createGroupReader(clock: Clock): ReadGroups {
   async function readGroup(
     query: AmountsQuery,
     { group, moves }: { readonly group: ChangeGroup; readonly moves: Promise<WitnessedPoolEvents> },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ChangeGroupRead> {
     const { changes, first, isBirth, liquidity } = group
     const [poolEvents, before, after] = await Promise.all([
       moves,
-      isBirth ? undefined : readStateAt(query, group, group.number - 1, signal),
-      readStateAfter(query, group, signal),
+      isBirth ? undefined : readStateAt(query, group, group.number - 1, work),
+      readStateAfter(query, group, work),
     ])
     const hasPriceBefore = findPriceBefore(poolEvents.rows, first) !== undefined
     const isPriceUnchanged = poolEvents.rows.every(({ sqrtPriceX96 }) => sqrtPriceX96 === undefined)
     const price =
       before ??
       (isPriceUnchanged ? after : undefined) ??
-      (hasPriceBefore ? undefined : await readOriginPrice(query, group, signal))
+      (hasPriceBefore ? undefined : await readOriginPrice(query, group, work))
     if (after !== undefined && after.liquidity !== liquidity.after) throw incompleteChangesError(query, first)
     if (before !== undefined && before.liquidity !== liquidity.before) throw incompleteChangesError(query, first)
     const amounts = computeChangeAmounts({
@@ -148,22 +149,22 @@ export function createGroupReader(clock: Clock): ReadGroups {
     return { changes: foundChanges, before: before?.inside }
   }
 
-  return async (query, groups, signal) => {
+  return async (query, groups, work) => {
     const [group] = groups
     if (group === undefined) return []
     const blockReads = groups.map(
       ({ number }) =>
-        (within: AbortSignal) =>
+        (within: Work) =>
           toBlockReference(query, number, within),
     )
-    const blocks = await allOrAbort(blockReads, signal)
-    const eventsByBlock = readPoolEvents(toNamedPool(query, group.first), blocks, signal)
+    const blocks = await allOrAbort(blockReads, work)
+    const eventsByBlock = readPoolEvents(toNamedPool(query, group.first), blocks, work)
     eventsByBlock.catch(() => {})
-    const tasks = groups.map((group) => (within: AbortSignal) => {
+    const tasks = groups.map((group) => (within: Work) => {
       const moves = eventsByBlock.then((events) => events.get(group.number) ?? NO_POOL_EVENTS)
       return readGroup(query, { group, moves }, within)
     })
-    return await allOrAbort(tasks, signal)
+    return await allOrAbort(tasks, work)
   }
 }
 
@@ -228,17 +229,17 @@ const WORDS = 4
 async function readState(
   { client, target, clock }: { readonly client: ChainClient; readonly target: ChangeTarget; readonly clock: Clock },
   { change, block }: { readonly change: LiquidityChange; readonly block: BlockReference },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<PoolState & { readonly witnesses: number }> {
   const calls = [{ to: target.poolManager, data: encodeStateCall(change, target.contract) }]
   const { number, hash } = block
   const callBlock = { chainId: target.chainId, number: BigInt(number), ...(hash === undefined ? {} : { hash }) }
-  const attempt = async (endpoint: Endpoint, within: AbortSignal): Promise<PoolState> => {
+  const attempt = async (endpoint: Endpoint, within: Work): Promise<PoolState> => {
     const { results } = await readMulticall(endpoint, { calls, block: callBlock, isLight: true, clock }, within)
     return decodeState(results[0])
   }
   const { value, endpoints } = await readByQuorum(client, attempt, {
-    signal,
+    work,
     past: { number: BigInt(number), timestampSec: 0n },
     isBundled: true,
     what: `the state of pool ${change.pool} at block ${number}`,

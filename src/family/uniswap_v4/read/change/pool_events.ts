@@ -3,6 +3,7 @@ import type { ChainClient } from '../../../../chain/rpc/client.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import type { LogFilter } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
+import type { Work } from '../../../../lib/async/work.ts'
 import { UnavailableError } from '../../../../lib/error.ts'
 import { readWitnessedLogs, type WitnessedLogs } from '../../../liquidity/position_history/mint/witnessed_logs.ts'
 import { createPoolEventFilter, createPriceFilter, decodePoolEvents, type PoolEvent } from '../../event/pool_move.ts'
@@ -36,19 +37,19 @@ const BACKS_MAX = 40
 export async function readPoolEvents(
   namedPool: NamedPool,
   blocks: readonly BlockReference[],
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ReadonlyMap<number, WitnessedPoolEvents>> {
   const eventsByBlock = new Map<number, WitnessedPoolEvents>()
   const add = ({ number }: BlockReference, { rows, witnesses }: WitnessedPoolEvents) =>
     eventsByBlock.set(number, { rows: rows.filter(({ block }) => block === number), witnesses })
-  const readBlockEvents = (block: BlockReference) => async (within: AbortSignal) => {
+  const readBlockEvents = (block: BlockReference) => async (within: Work) => {
     const { number, hash } = block
     const range = hash === undefined ? { fromBlock: number, toBlock: number } : { number, blockHash: hash }
     const result = await readPoolLogs(namedPool, createPoolEventFilter(namedPool), range, within)
     if ('blocks' in result) throw new UnavailableError(result.message)
     add(block, result)
   }
-  const tasks = groupNearby(blocks).map((group) => async (within: AbortSignal) => {
+  const tasks = groupNearby(blocks).map((group) => async (within: Work) => {
     const [first, last] = [group[0]?.number ?? 0, group.at(-1)?.number ?? 0]
     const result =
       group.length > 1 &&
@@ -56,7 +57,7 @@ export async function readPoolEvents(
     if (result === false || 'blocks' in result) await allOrAbort(group.map(readBlockEvents), within)
     else for (const block of group) add(block, result)
   })
-  await allOrAbort(tasks, signal)
+  await allOrAbort(tasks, work)
   return eventsByBlock
 }
 
@@ -67,14 +68,14 @@ export async function readPoolEvents(
 export async function readPriceBefore(
   namedPool: NamedPool,
   block: number,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<{ readonly sqrtPriceX96: bigint; readonly witnesses: number } | undefined> {
   let [toBlock, blocks] = [block - 1, BACK_FIRST]
   let witnesses = Number.POSITIVE_INFINITY
   let cap = BACK_MAX
   for (let reads = 0; reads < BACKS_MAX && toBlock >= 0; reads++) {
     const range = { fromBlock: Math.max(0, toBlock - blocks + 1), toBlock }
-    const result = await readPoolLogs(namedPool, createPriceFilter(namedPool), range, signal)
+    const result = await readPoolLogs(namedPool, createPriceFilter(namedPool), range, work)
     if ('blocks' in result) {
       if (blocks === 1) throw new UnavailableError(result.message)
       blocks = cap = result.blocks
@@ -89,9 +90,9 @@ export async function readPriceBefore(
   return undefined
 }
 
-function readPoolLogs({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, signal: AbortSignal) {
+function readPoolLogs({ client, pool }: NamedPool, filter: LogFilter, range: LogRange, work: Work) {
   const what = `the moves of pool ${pool}`
-  return readWitnessedLogs({ client, filter, range, what, decodeRows: decodePoolEvents, toText: toEventText }, signal)
+  return readWitnessedLogs({ client, filter, range, what, decodeRows: decodePoolEvents, toText: toEventText }, work)
 }
 
 /** Groups neighbouring blocks; a block that may be replaced is a group of its own. */

@@ -14,7 +14,7 @@ import type { Database } from '../../../../db/database.ts'
 import { readWalletEntries, WALLET_ENTRIES } from '../../../../finance/wallet_entry.ts'
 import type { History, StreamTarget } from '../../../../history/stream.ts'
 import { untilAborted } from '../../../../lib/async/abort.ts'
-import { registerTimeoutError } from '../../../../lib/async/timeout_error.ts'
+import { createWork, type Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { AbortedError, PendingError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import { createLru } from '../../../../lib/lru.ts'
@@ -82,10 +82,10 @@ export function createOwnedFinder(options: {
     return { isWhole, ids: entries.map(BigInt) }
   }
 
-  async function findByLogs(query: WalletTarget, block: PinnedBlock, signal: AbortSignal): Promise<readonly bigint[]> {
+  async function findByLogs(query: WalletTarget, block: PinnedBlock, work: Work): Promise<readonly bigint[]> {
     const target = toStreamTarget(query)
     const subject = toLowerHex(query.wallet)
-    const ensured = await history.ensure({ stream: TRANSFER_STREAM, target, subject, upTo: block.number }, signal)
+    const ensured = await history.ensure({ stream: TRANSFER_STREAM, target, subject, upTo: block.number }, work)
     const toBlock = Math.min(ensured.storedTo, Number(block.number))
     const { isWhole, ids } = await readStored(query, toBlock)
     if (!isWhole && toBlock >= target.startBlock) {
@@ -99,10 +99,10 @@ export function createOwnedFinder(options: {
   function scanStep(
     scan: Scan & { readonly client: WalletTarget['client'] },
     { state, ...reading }: Pick<ReadOptions, 'priority'> & { readonly state?: ScanState },
-    signal: AbortSignal,
+    work: Work,
   ): Promise<ScanState> {
     const { client, block } = scan
-    const limits = { signal, budgetMs: BUDGET_MS, past: block, ...reading }
+    const limits = { work, budgetMs: BUDGET_MS, past: block, ...reading }
     return client.read(
       (endpoint, within) =>
         state === undefined ? startScan(endpoint, scan, within) : continueScan(endpoint, scan, state, within),
@@ -112,29 +112,29 @@ export function createOwnedFinder(options: {
 
   /** Continues a scan in the background until it ends; callers that wait for it meanwhile share its result. */
   function continueInBackground(key: string, query: WalletTarget, scan: ScanWithClient, first: ScanState): Running {
-    const limit = clock.timeout(SCAN_LIMIT_MS)
+    const limit = createWork(clock.timeout(SCAN_LIMIT_MS))
     const run = async () => {
-      while (!isComplete(work.state)) {
-        work.state = await scanStep(scan, { state: work.state, priority: 'background' }, limit)
+      while (!isComplete(scanning.state)) {
+        scanning.state = await scanStep(scan, { state: scanning.state, priority: 'background' }, limit)
       }
-      scanned.set(key, work.state.owned)
-      storeScan(key, query, work.state.owned)
+      scanned.set(key, scanning.state.owned)
+      storeScan(key, query, scanning.state.owned)
     }
-    // `run` needs `work`, so it starts a microtask later.
+    // `run` needs `scanning`, so it starts a microtask later.
     const done = Promise.resolve()
       .then(run)
       .finally(() => running.delete(key))
     done.catch(() => {})
-    const work: Running = { state: first, first, startedMs: clock.monotonicMs(), done }
-    running.set(key, work)
-    return work
+    const scanning: Running = { state: first, first, startedMs: clock.monotonicMs(), done }
+    running.set(key, scanning)
+    return scanning
   }
 
   /** Stores the ids that the wallet owns at the final block, in the background, if the history has a final block. */
   function storeScan(key: string, query: WalletTarget, owned: readonly bigint[]): void {
     if (storing.has(key) || storing.size >= RUNNING_MAX || owned.length === 0) return
     storing.add(key)
-    const limit = clock.timeout(SCAN_LIMIT_MS)
+    const limit = createWork(clock.timeout(SCAN_LIMIT_MS))
     const { client, wallet } = query
     const chainId = client.chain.id
     const run = async () => {
@@ -172,42 +172,42 @@ export function createOwnedFinder(options: {
   async function findByScan(
     query: WalletTarget,
     block: PinnedBlock,
-    signal: AbortSignal,
+    work: Work,
   ): Promise<readonly bigint[] | undefined> {
     const key = `${query.client.chain.id}:${query.deployment.positionManager}:${query.wallet}`
     const runningScan = running.get(key)
-    if (runningScan !== undefined) await waitForScan(query, runningScan, signal)
+    if (runningScan !== undefined) await waitForScan(query, runningScan, work)
     const { ids } = await readStored(query, Number(block.number))
     const candidates = [...new Set([...(scanned.get(key) ?? []), ...ids])].slice(-CANDIDATES_MAX)
     const scan = createScan(query, block, candidates)
-    let state = await scanStep(scan, {}, signal)
+    let state = await scanStep(scan, {}, work)
     const calls = countCallsLeft(state)
     if (!isComplete(state) && calls >= SCAN_CALLS_MAX) {
       if (countLogCalls(query, block) < calls) return undefined
       if (running.size >= RUNNING_MAX)
         throw pendingError(query, { state, first: state, startedMs: clock.monotonicMs() })
-      const work = continueInBackground(key, query, scan, state)
-      await waitForScan(query, work, signal)
-      return work.state.owned
+      const scanning = continueInBackground(key, query, scan, state)
+      await waitForScan(query, scanning, work)
+      return scanning.state.owned
     }
-    while (!isComplete(state)) state = await scanStep(scan, { state }, signal)
+    while (!isComplete(state)) state = await scanStep(scan, { state }, work)
     if (state.owned.some((id) => !ids.includes(id))) storeScan(key, query, state.owned)
     return state.owned
   }
 
   /** Waits for a scan. Throws `PendingError` with the progress if it takes too long, and the error of a failed scan. */
-  async function waitForScan(query: WalletTarget, work: Running, signal: AbortSignal): Promise<void> {
-    registerTimeoutError(signal, () => pendingError(query, work))
+  async function waitForScan(query: WalletTarget, scanning: Running, work: Work): Promise<void> {
+    work.onTimeout(() => pendingError(query, scanning))
     try {
-      await untilAborted(work.done, AbortSignal.any([signal, clock.timeout(waitMs)]))
+      await untilAborted(scanning.done, AbortSignal.any([work.signal, clock.timeout(waitMs)]))
     } catch (error) {
-      if (!(error instanceof AbortedError) || signal.aborted) throw error
-      throw pendingError(query, work)
+      if (!(error instanceof AbortedError) || work.signal.aborted) throw error
+      throw pendingError(query, scanning)
     }
   }
 
-  function pendingError({ client: { chain } }: WalletTarget, work: Omit<Running, 'done'>): PendingError {
-    const { state, first, startedMs } = work
+  function pendingError({ client: { chain } }: WalletTarget, scanning: Omit<Running, 'done'>): PendingError {
+    const { state, first, startedMs } = scanning
     const seconds = (clock.monotonicMs() - startedMs) / 1_000
     const done = Number(first.remaining - state.remaining)
     const left = done === 0 ? RETRY_SEC.max : (Number(state.remaining) * seconds) / done
@@ -221,15 +221,15 @@ export function createOwnedFinder(options: {
     )
   }
 
-  return async (query, block, signal) => {
+  return async (query, block, work) => {
     try {
-      const ids = await findByScan(query, block, signal)
+      const ids = await findByScan(query, block, work)
       if (ids !== undefined) return ids
     } catch (error) {
       const isUnavailable = error instanceof UnavailableError && !(error instanceof PendingError)
       if (!isUnavailable && !(error instanceof UnexpectedStorageError)) throw error
     }
-    return await findByLogs(query, block, signal)
+    return await findByLogs(query, block, work)
   }
 }
 
@@ -307,7 +307,7 @@ function countCallsLeft({ remaining, perCall }: ScanState): number {
  * a list may hold. Throws `UnexpectedStorageError`, `LensUnsupportedError` if the endpoint does not override code,
  * `UpstreamError` if it answers from another block.
  */
-async function startScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): Promise<ScanState> {
+async function startScan(endpoint: Endpoint, scan: Scan, work: Work): Promise<ScanState> {
   const { wallet, manager, chainId, block, clock } = scan
   const calls = [
     { to: manager, data: encodeCall(BALANCE_OF, wallet) },
@@ -315,8 +315,8 @@ async function startScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): P
   ]
   const candidates = sortDescending(scan.candidates)
   const [{ results }, page] = await Promise.all([
-    readMulticall(endpoint, { calls, block: { chainId, number: block.number, hash: block.hash }, clock }, signal),
-    readPage(endpoint, scan, { from: 0n, count: COUNT_MAX, foundMax: 0n, candidates }, signal),
+    readMulticall(endpoint, { calls, block: { chainId, number: block.number, hash: block.hash }, clock }, work),
+    readPage(endpoint, scan, { from: 0n, count: COUNT_MAX, foundMax: 0n, candidates }, work),
   ])
   const [balance = 0n, nextId = 0n] = results.map(tryDecodeUint)
   const top = nextId > 0n ? nextId - 1n : 0n
@@ -329,7 +329,7 @@ async function startScan(endpoint: Endpoint, scan: Scan, signal: AbortSignal): P
 }
 
 /** Checks the next ids, in one round trip of a few calls. Throws as `startScan`. */
-async function continueScan(endpoint: Endpoint, scan: Scan, state: ScanState, signal: AbortSignal): Promise<ScanState> {
+async function continueScan(endpoint: Endpoint, scan: Scan, state: ScanState, work: Work): Promise<ScanState> {
   const { balance, nextId, remaining, perCall } = state
   const missing = balance - BigInt(state.owned.length)
   const starts = Array.from({ length: PAGES_RUNNING }, (_, page) => remaining - BigInt(page) * perCall)
@@ -345,7 +345,7 @@ async function continueScan(endpoint: Endpoint, scan: Scan, state: ScanState, si
           endpoint,
           scan,
           { from, end, foundMax: missing + BigInt(ownedInRange.length), candidates: rangeCandidates },
-          signal,
+          work,
         )
       }),
   )
@@ -364,13 +364,13 @@ async function readRange(
     readonly foundMax: bigint
     readonly candidates: readonly bigint[]
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<readonly bigint[]> {
   const { end, foundMax } = range
   const owned = new Set<bigint>()
   for (let { from } = range; from > end; ) {
     const candidates = range.candidates.filter((id) => id <= from)
-    const page = await readPage(endpoint, scan, { from, count: from - end, foundMax, candidates }, signal)
+    const page = await readPage(endpoint, scan, { from, count: from - end, foundMax, candidates }, work)
     for (const id of page.owned) owned.add(id)
     if (BigInt(page.owned.length) >= foundMax) break
     if (page.remaining >= from) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one id', 'size')
@@ -388,13 +388,13 @@ async function readPage(
     readonly foundMax: bigint
     readonly candidates: readonly bigint[]
   },
-  signal: AbortSignal,
+  work: Work,
 ): Promise<ScanPage> {
   const { from, foundMax, candidates } = query
   for (let { count } = query; ; count /= FEWER) {
     const data = encodeCall(SCAN, wallet, from, count, foundMax, encodeArray(candidates))
     try {
-      return decodePage(await endpoint.call({ to: manager, code: LENS_RUNTIME, data, block }, signal), block)
+      return decodePage(await endpoint.call({ to: manager, code: LENS_RUNTIME, data, block }, work), block)
     } catch (error) {
       // Only the manager's own code reverts, so the override was ignored.
       if (error instanceof RevertError) throw new LensUnsupportedError(overrideIgnoredError())

@@ -4,6 +4,7 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import { TOPICS } from '../../../../../src/family/aave_v3/event/abi.ts'
 import type { LendingTarget } from '../../../../../src/family/aave_v3/event/target.ts'
 import { createBalanceReader } from '../../../../../src/family/aave_v3/read/stream.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { sharedAave } from '../../../../devnet/aave_v3/shared.ts'
@@ -13,7 +14,7 @@ import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
 import { waitFor } from '../../../../support/wait_for.ts'
 
 const BUILD_LIMIT_MS = 120_000
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let upstream: FaultyRpc
 let client: EvmClient

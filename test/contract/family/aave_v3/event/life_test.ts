@@ -11,6 +11,7 @@ import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/famil
 import { RAY } from '../../../../../src/finance/math/rate.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { MARKETS } from '../../../../devnet/aave_v3/addresses.ts'
@@ -64,7 +65,7 @@ beforeAll(async () => {
   const reader = createMarketReader(systemClock)
   for (const market of MARKETS_ALIVE) {
     const deployment = { market, poolAddressesProvider: MARKETS[market].provider, startBlock: 0 }
-    places.set(market, (await reader.read(client, deployment, AbortSignal.timeout(10_000))).target)
+    places.set(market, (await reader.read(client, deployment, createWork(AbortSignal.timeout(10_000)))).target)
   }
   const clients = new Map([[1, client]])
   history = createHistory({ clients, db: database.db, clock: createPatientClock(), log: silentLog, holder: 'test' })
@@ -87,14 +88,14 @@ describe.each([...MARKETS_ALIVE])('%s', (market) => {
 
   test('its whole history is stored without any check failing, and every wallet has the events of the receipts', async () => {
     const target = toTarget(market)
-    const signal = AbortSignal.timeout(BUILD_LIMIT_MS)
-    await history.complete({ stream, target }, signal)
+    const work = createWork(AbortSignal.timeout(BUILD_LIMIT_MS))
+    await history.complete({ stream, target }, work)
     const truth = await readTruth(devnet, target.contract)
     const wallets = [...new Set(truth.map((text) => text.split(' ')[4] as Hex))]
     expect(wallets.length).toBeGreaterThan(20)
     for (const wallet of wallets) {
       // The rows are also compared with what the tokens say of the wallet.
-      const { storedTo, tail } = await history.ensure({ stream, target, subject: wallet }, signal)
+      const { storedTo, tail } = await history.ensure({ stream, target, subject: wallet }, work)
       const asked = { target, stream: 'aave_v3_lending', wallet, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
       const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 5_000 })
       const wanted = truth.filter((text) => text.split(' ')[4] === wallet)

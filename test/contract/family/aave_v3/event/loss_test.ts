@@ -7,6 +7,7 @@ import { createLendingStream } from '../../../../../src/family/aave_v3/read/stre
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/family/lending/lending_event.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
@@ -81,7 +82,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   try {
     const subject = wallet.toLowerCase() as Hex
     const stream = createLendingStream({ clock: systemClock })
-    const { storedTo } = await history.ensure({ stream, target, subject }, AbortSignal.timeout(20_000))
+    const { storedTo } = await history.ensure({ stream, target, subject }, createWork(AbortSignal.timeout(20_000)))
     const asked = { target, stream: 'aave_v3_lending', wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
     const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })
     const wanted = truth.filter((text) => text.split(' ')[4] === subject).sort()

@@ -8,6 +8,7 @@ import { createPriceReader } from '../../../../../src/finance/price/past/price_r
 import { readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
@@ -362,7 +363,7 @@ test('prices already read are kept while the last one of a page is pending', asy
   expect(found.size).toBeGreaterThan(1)
   const left = new AbortController()
   try {
-    const answer = prices.pricesAt(fresh, question, left.signal).catch((error: Error) => error)
+    const answer = prices.pricesAt(fresh, question, createWork(left.signal)).catch((error: Error) => error)
     const kept = async () => (await database.db.run('select from price_at', [])).length
     await waitFor('the other prices', async () => (await kept()) === found.size)
     left.abort()
@@ -421,7 +422,7 @@ test("without archive state, the rounds that the market's feed keeps give the or
         clock: systemClock,
         block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
       },
-      new AbortController().signal,
+      createWork(new AbortController().signal),
     )
     expect(prices.get(DAI)).toMatchObject({ price: { units: BigInt(wanted), scale: 8 } })
     if (number < newest) expect(prices.get(DAI)).toMatchObject({ evidence: 'round' })

@@ -7,6 +7,7 @@ import type { LendingTarget } from '../../../../../src/family/aave_v3/event/targ
 import { createLendingStream } from '../../../../../src/family/aave_v3/read/stream.ts'
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import type { AaveHistory } from '../../../../devnet/aave_v3/history.ts'
@@ -81,9 +82,9 @@ afterAll(async () => {
 
 /** Reads the global history in many parts; a wallet's history first shows the endpoint's limits. */
 async function scan(): Promise<void> {
-  const signal = AbortSignal.timeout(30_000)
-  await history.ensure({ stream, target, subject: `0x${'ab'.repeat(20)}` }, signal)
-  await history.complete({ stream, target }, signal)
+  const work = createWork(AbortSignal.timeout(30_000))
+  await history.ensure({ stream, target, subject: `0x${'ab'.repeat(20)}` }, work)
+  await history.complete({ stream, target }, work)
 }
 
 /** Which part of a scan a block is read with, counted from the newest. */

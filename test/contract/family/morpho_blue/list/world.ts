@@ -83,7 +83,7 @@ export function startLister(
       )
       try {
         const query = new URLSearchParams(given).toString()
-        const { reply, credits } = await callRoute(route, { query }, patient)
+        const { reply, credits } = await callRoute(route, { query }, patient.signal)
         return { status: 200, data: reply.data as Wire, reply, credits }
       } catch (error) {
         const { status, code, message, headers } = toRouteFailure(error, route)

@@ -3,6 +3,7 @@ import type { Database } from '../../../../../src/db/database.ts'
 import type { FinanceClient } from '../../../../../src/finance/chain.ts'
 import { createRowTable, hexFromBytes, toHexDigits } from '../../../../../src/history/stored_part.ts'
 import type { History, Stream } from '../../../../../src/history/stream.ts'
+import type { Work } from '../../../../../src/lib/async/work.ts'
 import { type Appraisal, appraisalFilters, decodeAppraisals } from '../event/decode.ts'
 import type { PawnshopDeployment } from '../table/deployments.ts'
 import { toTarget } from './loans.ts'
@@ -31,11 +32,11 @@ export const APPRAISALS: Stream<Appraisal> = {
 export async function readAppraisals(
   { history, db }: { readonly history: History; readonly db: Database },
   of: { readonly client: FinanceClient; readonly deployment: PawnshopDeployment; readonly wallet: Hex },
-  signal: AbortSignal,
+  work: Work,
 ) {
   const subject = of.wallet.toLowerCase() as Hex
   const place = toTarget(of.client.chain.id, of.deployment)
-  const { tail, storedTo, block } = await history.ensure({ stream: APPRAISALS, target: place, subject }, signal)
+  const { tail, storedTo, block } = await history.ensure({ stream: APPRAISALS, target: place, subject }, work)
   const stored = await db.run<Record<'wallet' | 'counter' | 'tx_hash', Uint8Array> & Record<string, string>>(
     `select a.* from pawn_appraisal a join history_place p on p.id = a.place
      where p.chain_id = $1 and p.contract = decode($2, 'hex') and a.wallet = decode($3, 'hex') and a.block <= $4

@@ -27,7 +27,7 @@ export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<L
     table: LENDING_EVENTS,
     filters: loanFilters,
     decode: (_, logs) => ({ rows: decodeLoans(logs), unsettled: [] }),
-    async verify(place, { subject: wallet, client, db, toBlock }, signal) {
+    async verify(place, { subject: wallet, client, db, toBlock }, work) {
       const rows = await readAllLendingEvents(db, { target: place, stream: NAME, wallet, toBlock })
       if (rows === undefined) return
       const debts = sumDebts(rows)
@@ -38,11 +38,11 @@ export function createLoanStream({ clock }: { readonly clock: Clock }): Stream<L
       const { chainId } = place
       const at = await client.read(
         (endpoint, within) => readBlock(endpoint, { chainId, number: BigInt(toBlock) }, within),
-        { signal, past: 'header' },
+        { work, past: 'header' },
       )
       const { results } = await client.read(
         (endpoint, within) => readMulticall(endpoint, { calls, block: at, clock }, within),
-        { signal, past: at },
+        { work, past: at },
       )
       if (debts.some(({ owed }, index) => BigInt(results[index] ?? 0) !== owed)) {
         throw new IncompleteError('owed', { fromBlock: place.startBlock, toBlock })

@@ -46,13 +46,13 @@ export function createRoutes(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.events,
-    read({ chain_id: chainId, counter, ...question }, { signal }) {
+    read({ chain_id: chainId, counter, ...question }, { work }) {
       const { client, deployment } = shopOn(chainId)
       const pendingTarget = Promise.resolve({
         target: toTarget(chainId, deployment),
         source: { kind: 'chain' as const },
       })
-      return events().read({ client, pendingTarget, market: counter as Hex | undefined, ...question }, signal)
+      return events().read({ client, pendingTarget, market: counter as Hex | undefined, ...question }, work)
     },
     present: ({ events: list, total, block }, { chain_id, ...asked }, { url }) => ({
       data: list.map(presentEvent),
@@ -69,7 +69,7 @@ export function createRoutes(options: {
     errors: [503],
     feature: 'history',
     charge: CHARGES.appraisals,
-    read: ({ chain_id, wallet }, { signal }) => appraisals({ ...shopOn(chain_id), wallet }, signal),
+    read: ({ chain_id, wallet }, { work }) => appraisals({ ...shopOn(chain_id), wallet }, work),
     present: ({ appraisals: list, block }, { chain_id }) => ({
       data: list.map(presentAppraisal),
       asOf: [{ chainId: chain_id, blockNumber: block.number }],

@@ -4,6 +4,7 @@ import { readBlock } from '../../../../../src/chain/evm/read_block.ts'
 import { createFlowCheck } from '../../../../../src/family/liquidity/enumerable/position_history/stream.ts'
 import { positionSubject } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
 import type { CompleteHistory, EnsureRequest, History, StreamTarget } from '../../../../../src/history/stream.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { addPancakeswapV3 } from '../../../../devnet/pancakeswap_v3/mod.ts'
@@ -213,20 +214,20 @@ describe('the check of stored flows against the manager', () => {
     const toBlock = Number(scene.lives.blockNumber) - 15
     const part = { subject: positionSubject(tokenId), client, db, fromBlock, toBlock }
     const place = { chainId: 1, contract: DEPLOYMENT.manager.toLowerCase() as Address, startBlock: 0 }
-    const signal = new AbortController().signal
-    await verify(place, part, signal)
+    const work = createWork(new AbortController().signal)
+    await verify(place, part, work)
     await db.run(
       `delete from position_flow where token_id = $1 and kind = $2 and (amount0 > 0 or amount1 > 0) and block = (
         select min(block) from position_flow where token_id = $1 and kind = $2 and (amount0 > 0 or amount1 > 0))`,
       [String(tokenId), kind],
     )
     const fresh = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
-    await expect(fresh.verify(place, part, signal)).rejects.toThrow(/found that logs are missing in blocks/)
+    await expect(fresh.verify(place, part, work)).rejects.toThrow(/found that logs are missing in blocks/)
     const { rpcUrl, server } = withoutPast(scene.devnet.rpcUrl)
     try {
       const { client: forgetful } = countedClient(createDevnetChain(scene.devnet, { rpcUrls: [rpcUrl] }))
       const unable = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
-      await unable.verify(place, { ...part, client: forgetful }, signal)
+      await unable.verify(place, { ...part, client: forgetful }, work)
     } finally {
       await server.stop(true)
     }
@@ -275,15 +276,15 @@ test('an answer ends at the final block if the tail is too long', async () => {
   const { devnet, lives, flows } = scene
   const last = lives.blockNumber - 20n
   const { client } = countedClient(createDevnetChain(devnet))
-  const pinned = await client.read((endpoint, signal) => readBlock(endpoint, { chainId: 1, number: last }, signal), {
-    signal: new AbortController().signal,
+  const pinned = await client.read((endpoint, work) => readBlock(endpoint, { chainId: 1, number: last }, work), {
+    work: createWork(new AbortController().signal),
   })
   const around = (history: History): History => ({
     async ensure<Row, Place extends StreamTarget>(
       request: EnsureRequest<Row, Place>,
-      signal: AbortSignal,
+      work: Work,
     ): Promise<CompleteHistory<Row>> {
-      const { storedTo, version } = await history.ensure(request, signal)
+      const { storedTo, version } = await history.ensure(request, work)
       expect(storedTo).toBeGreaterThanOrEqual(Number(last))
       return { storedTo: Number(last), tail: [], isUntouched: false, isAgreed: true, block: pinned, version }
     },

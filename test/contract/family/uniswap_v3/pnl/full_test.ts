@@ -7,6 +7,7 @@ import { createWithdrawnReader } from '../../../../../src/family/liquidity/withd
 import { EXCHANGE, PROTOCOL } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { History } from '../../../../../src/history/stream.ts'
 import { untilAborted } from '../../../../../src/lib/async/abort.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { AbortedError, PendingError, UnavailableError } from '../../../../../src/lib/error.ts'
 import { groupBy } from '../../../../../src/lib/group_by.ts'
 import { callRoute } from '../../../../support/call_route.ts'
@@ -64,13 +65,13 @@ async function freshDatabase(): Promise<TestDatabase> {
 
 async function list(
   { list }: PnlRoutes,
-  { limit = 25, untilMs = DEADLINE_MS, signal = patient } = {},
+  { limit = 25, untilMs = DEADLINE_MS, signal = patient.signal } = {},
 ): Promise<Full[]> {
   const query = `wallet=${wallet}&full=true&limit=${limit}`
   return (await callRoute(list, { query }, signal, untilMs)).reply.data as unknown as Full[]
 }
 
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 /** Of a request, by a test's clock or the machine's: far later than what an answer waits for. */
 const DEADLINE_MS = Number.MAX_SAFE_INTEGER
 const never = <T>() => new Promise<T>(() => undefined)
@@ -202,9 +203,9 @@ describe('a wallet’s list with full=true', () => {
   test('is pending while history never answers, reads a few at a time, and has null fees that may be principal', async () => {
     let [asked, most] = [0, 0]
     const around = (): History => ({
-      async ensure<Ensured>(_: unknown, signal: AbortSignal) {
+      async ensure<Ensured>(_: unknown, work: Work) {
         most = Math.max(most, ++asked)
-        return untilAborted(never<Ensured>(), signal).finally(() => asked--)
+        return untilAborted(never<Ensured>(), work.signal).finally(() => asked--)
       },
     })
     const clock = startClock()
@@ -260,8 +261,8 @@ describe('a wallet’s list with full=true', () => {
     const signals: AbortSignal[] = []
     const caller = new AbortController()
     const around = (): History => ({
-      ensure(_, signal) {
-        signals.push(signal)
+      ensure(_, work) {
+        signals.push(work.signal)
         return never()
       },
     })
@@ -292,7 +293,7 @@ describe('a wallet’s list with full=true', () => {
     const around = (history: History): History => ({
       async ensure(...request) {
         asked++
-        await untilAborted(held, request[1])
+        await untilAborted(held, request[1].signal)
         return await history.ensure(...request)
       },
     })

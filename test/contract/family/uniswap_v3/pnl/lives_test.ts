@@ -5,6 +5,7 @@ import { hasPoolPrice, poolPriceAt } from '../../../../../src/family/liquidity/p
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
 import { EXCHANGE } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { Flow } from '../../../../../src/finance/math/pnl/flow.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../../src/lib/number/rational.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
@@ -244,7 +245,7 @@ test.each([
 })
 
 const POOL_MINT = toEventSelector('Mint(address,address,int24,int24,uint128,uint256,uint256)')
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 interface Amount {
   readonly raw: string

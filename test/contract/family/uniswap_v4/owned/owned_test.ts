@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { BANK, toWalletAddress } from '../../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../../devnet/artifacts.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
@@ -18,7 +19,7 @@ const BUILD_LIMIT_MS = 120_000
 const LIMIT_MS = 120_000
 const NEXT_ID_SLOT = '0x8'
 const NO_LOGS: Fault = { kind: 'error', error: { code: -32_601, message: 'the method eth_getLogs does not exist' } }
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 const PAST_BLOCKS = caseCount(50, 14)
 

@@ -6,6 +6,7 @@ import type { FindOwnedIds } from '../../../../../src/family/uniswap_v4/read/own
 import type { UniswapV4Deployment } from '../../../../../src/family/uniswap_v4/table.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
@@ -19,7 +20,7 @@ import { createTestReader, DEPLOYMENT } from '../support.ts'
 /** Blocks that are not final. */
 export const DEPTH = 8
 
-const patient = new AbortController().signal
+const patient = createWork(new AbortController().signal)
 
 /** A process that lists wallets' positions without a cache: it finds each list anew. */
 export interface Lister {
@@ -57,7 +58,7 @@ export function startLister(
       const block = blockNumber === undefined ? undefined : await blockAt(devnet, blockNumber)
       try {
         const at = block === undefined ? places : places.map((place) => ({ ...place, block }))
-        const reads = await reader.readWallet(wallet, { targets: at, signal: patient })
+        const reads = await reader.readWallet(wallet, { targets: at, work: patient })
         const found = reads.flatMap(({ positions, spams, unreadable }) => [...positions, ...spams, ...unreadable])
         return found.map(({ tokenId }) => tokenId).sort((a, b) => Number(a - b))
       } catch (error) {
@@ -84,7 +85,7 @@ export async function blockAt({ rpc, chainId }: Devnet, number: bigint) {
 
 /** Reads the newest block of a lister's chain. */
 export function readNewest({ client }: Lister) {
-  return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { signal: patient })
+  return client.read((endpoint, within) => readLatestBlock(endpoint, client.chain.id, within), { work: patient })
 }
 
 /** Reads the ids of a wallet from the manager itself, id by id. */

@@ -14,6 +14,7 @@ import {
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { once } from '../../../../../src/lib/memoize.ts'
 import { TOKENS } from '../../../../devnet/addresses.ts'
@@ -105,7 +106,7 @@ export function createLifeProcesses(devnet: Devnet) {
           const deployment = { poolManager, positionManager: manager, startBlock: 0 }
           const position = isBurned ? undefined : here
           const question: UniswapV4HistoryQuery = { client, manager, deployment, tokenId, position, block }
-          return await reader.read(question, new AbortController().signal)
+          return await reader.read(question, createWork(new AbortController().signal))
         },
       }
     },

@@ -4,7 +4,7 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import { DisputeError } from '../../../../../src/chain/past/quorum.ts'
 import { createPriceReader } from '../../../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../../../src/finance/price/past/prices_at.ts'
-import { getUnwitnessed, trackUnwitnessed } from '../../../../../src/lib/async/unwitnessed.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
@@ -14,7 +14,7 @@ import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../su
 import { createHurriedClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 const TOKEN = getAddress(toWalletAddress('priced token'))
 /** Counts as a dollar, without a feed. */
 const STABLE = getAddress(toWalletAddress('stable token'))
@@ -141,10 +141,10 @@ test('a price stored before the bridge of its token failed is not believed', asy
 
 test('prices that one endpoint gave are noted, whether they are read, stored or missing', async () => {
   const noted = async (endpoints: 1 | 2, at: PriceBlock, { client, history } = readerOver(endpoints)) => {
-    const signal = trackUnwitnessed(new AbortController().signal)
+    const work = createWork(new AbortController().signal)
     const requests = [{ token: TOKEN, block: at, isFinal: true }]
-    await history.pricesAt(client, { source: { kind: 'chain' }, requests }, signal)
-    return [...getUnwitnessed(signal)]
+    await history.pricesAt(client, { source: { kind: 'chain' }, requests }, work)
+    return [...work.unwitnessed]
   }
   for (const at of [block, stale]) {
     const [one, two] = [readerOver(1), readerOver(2)]
@@ -413,7 +413,7 @@ test('a prefetch that fails or is contradicted stores nothing, and the later req
 
 test('prefetched prices at many blocks are compared with the rounds of their feeds in one request', async () => {
   const reader = readerOver(1)
-  await reader.client.read(async () => {}, { signal: never })
+  await reader.client.read(async () => {}, { work: never })
   for (const rpc of rpcs) rpc.reset()
   await ahead(reader, later.slice(0, 9))
   expect(rpcs[0].seen.length).toBe(10)

@@ -3,6 +3,7 @@ import { type Address, decodeFunctionResult, encodeFunctionData, getAddress, typ
 import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { type HistoricalPriceOutcome, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { deployAll, withAddresses } from '../../../../devnet/aave_v3/deploy.ts'
@@ -24,7 +25,7 @@ const HOUR_SEC = 3_600
 const TOKEN = toWalletAddress('priced token')
 const PLAIN = toWalletAddress('token with a feed without phases')
 const COIN = toWalletAddress('stablecoin')
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let anvil: Anvil
 let rpc: Rpc

@@ -3,6 +3,7 @@ import { type Address, encodeFunctionData, getAddress, parseAbi, toHex } from 'v
 import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { deployAll } from '../../../../devnet/aave_v3/deploy.ts'
@@ -18,7 +19,7 @@ const HOUR_SEC = 3_600
 /** The upper bound of a feed with bounds. */
 const GREATEST = 10_000_000_000n
 const TOKEN = getAddress(toWalletAddress('priced token'))
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let feeds: Feeds
 let first: FaultyRpc

@@ -4,6 +4,7 @@ import { createChainClient } from '../../../../../src/chain/evm/evm_client.ts'
 import type { ChainPrices } from '../../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import type { PriceSource } from '../../../../../src/finance/price/past/sources.ts'
+import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
@@ -17,7 +18,7 @@ const [A, B, C] = ['first asset', 'second asset', 'third asset'].map((name) => g
   Address,
   Address,
 ]
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 let feeds: Feeds
 let faulty: FaultyRpc

@@ -5,6 +5,7 @@ import type { FinanceChain, FinanceClient } from '../../../../../src/finance/cha
 import type { PoolPriceOutcome } from '../../../../../src/finance/price/pool/pool_price.ts'
 import { readPoolPrices } from '../../../../../src/finance/price/pool/read_pool_prices.ts'
 import type { UsdPrice } from '../../../../../src/finance/price/price.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import type { Decimal } from '../../../../../src/lib/number/decimal.ts'
@@ -14,7 +15,7 @@ import { GENESIS_SEC, type Stage, type World } from './stage.ts'
 
 /** Time stands still for the client: only its budgets run. */
 const clock = { ...systemClock, now: () => GENESIS_SEC * 1_000 }
-const patient: AbortSignal = new AbortController().signal
+const patient: Work = createWork(new AbortController().signal)
 export const QUOTES = [TOKENS.weth, TOKENS.usdc, TOKENS.dai] as const
 
 /** What an endpoint lacks or answers wrongly. */
@@ -80,11 +81,11 @@ export async function askPrices(
 ): Promise<PoolPriceOutcome[]> {
   const { chain } = client
   return await client.read(
-    async (endpoint, signal) => {
-      const block = await readBlock(endpoint, { chainId: chain.id, number }, signal)
-      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock }, signal)
+    async (endpoint, work) => {
+      const block = await readBlock(endpoint, { chainId: chain.id, number }, work)
+      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock }, work)
     },
-    { signal: patient, budgetMs: 60_000 },
+    { work: patient, budgetMs: 60_000 },
   )
 }
 

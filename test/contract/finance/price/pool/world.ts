@@ -6,6 +6,7 @@ import { readBlock } from '../../../../../src/chain/evm/read_block.ts'
 import type { ChainPrices, FinanceChain, FinanceClient } from '../../../../../src/finance/chain.ts'
 import type { PoolPriceOutcome } from '../../../../../src/finance/price/pool/pool_price.ts'
 import { readPoolPrices } from '../../../../../src/finance/price/pool/read_pool_prices.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../../devnet/addresses.ts'
@@ -20,7 +21,7 @@ import { createHurriedClock } from '../../../../support/test_clock.ts'
 const ABI = parseAbi(['function increaseObservationCardinalityNext(uint16 next)'])
 
 export const QUOTES = [TOKENS.weth, TOKENS.usdc, TOKENS.dai] as const
-export const patient: AbortSignal = new AbortController().signal
+export const patient: Work = createWork(new AbortController().signal)
 
 /** The devnet as a chain whose pools price tokens. */
 export function pooledChain(devnet: Devnet, prices: Partial<ChainPrices> = {}): FinanceChain {
@@ -86,11 +87,11 @@ export async function priced(
 ): Promise<PoolPriceOutcome[]> {
   const { chain } = client
   return await withLensMode(client, way).read(
-    async (endpoint, signal) => {
-      const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, signal)
-      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock }, signal)
+    async (endpoint, work) => {
+      const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, work)
+      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock }, work)
     },
-    { signal: patient },
+    { work: patient },
   )
 }
 

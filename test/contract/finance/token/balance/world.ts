@@ -17,6 +17,7 @@ import { readBlock } from '../../../../../src/chain/evm/read_block.ts'
 import type { FinanceChain, FinanceClient } from '../../../../../src/finance/chain.ts'
 import { type Balances, readBalances } from '../../../../../src/finance/token/balance/read_balances.ts'
 import { createSpamFilter } from '../../../../../src/finance/token/spam_filter.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { BANK } from '../../../../devnet/addresses.ts'
@@ -32,7 +33,7 @@ const ABI = parseAbi([
   'function balanceOf(address account) view returns (uint256)',
 ])
 
-export const patient: AbortSignal = new AbortController().signal
+export const patient: Work = createWork(new AbortController().signal)
 
 export function createClient(chain: FinanceChain): FinanceClient {
   return createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
@@ -101,8 +102,8 @@ export function read(
     classifyToken,
     clock: systemClock,
   }
-  return withLensMode(client, way).read((endpoint, signal) => readBalances({ endpoint, block }, question, signal), {
-    signal: patient,
+  return withLensMode(client, way).read((endpoint, work) => readBalances({ endpoint, block }, question, work), {
+    work: patient,
     budgetMs: 30_000,
   })
 }
@@ -110,7 +111,7 @@ export function read(
 /** The newest block, to be read at later. */
 export function newestBlock(client: FinanceClient): Promise<PinnedBlock> {
   const chainId = client.chain.id
-  return client.read((endpoint, signal) => readBlock(endpoint, { chainId, number: 'latest' }, signal), {
-    signal: patient,
+  return client.read((endpoint, work) => readBlock(endpoint, { chainId, number: 'latest' }, work), {
+    work: patient,
   })
 }

@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { ChainClient } from '../../../../../src/chain/rpc/client.ts'
+import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
 import { type HeadQuery, readNextBlocks } from '../../../../../src/trigger/evaluate/block_loop.ts'
 
-const never = new AbortController().signal
+const never = createWork(new AbortController().signal)
 
 /** The hash of a block on a branch, `a` or `b`. */
 function toHash(branch: string, number: number): `0x${string}` {
@@ -30,7 +31,7 @@ function createChain({ newest, fork = Number.POSITIVE_INFINITY }: { readonly new
   }
   const client = {
     chain: { id: 1, finality: { tag: 'finalized' } },
-    read: (attempt: (endpoint: unknown, signal: AbortSignal) => unknown) => attempt(endpoint, never),
+    read: (attempt: (endpoint: unknown, work: Work) => unknown) => attempt(endpoint, never),
   } as unknown as ChainClient
   const read = async (at: number, query: Partial<HeadQuery> = {}) => {
     const mark = { number: BigInt(at), hash: toHash('a', at), timestampSec: BigInt(1_000_000 + 12 * at) }
