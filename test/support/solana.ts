@@ -131,7 +131,10 @@ export function startSolanaDouble(
     const reply = honest({ id, method, addresses, filter, config })
     double.slot += double.slotsPerRead
     if (double.latencyMs > 0) await Bun.sleep(double.latencyMs)
-    if (double.answersTogether) await (silence ??= waitForSilence())
+    if (double.answersTogether) {
+      silence ??= waitForSilence()
+      await silence
+    }
     seen.endMs = performance.now()
     return fault === undefined ? Response.json(reply) : faulty(fault, { reply, id })
   }

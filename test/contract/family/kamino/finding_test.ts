@@ -41,7 +41,6 @@ const ROWS = [
   { market: OTHER_MARKET, reserves: [OTHER_USDC] },
 ]
 
-
 const double = startSolanaDouble({ slot: SLOT })
 afterAll(() => double.stop(), 60_000)
 
