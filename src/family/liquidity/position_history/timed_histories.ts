@@ -32,7 +32,7 @@ export interface WaitLimits {
 const WAIT_MS = 2_000
 const SHOW_MS = 250
 /** Histories that one answer reads at the same time. */
-const CONCURRENCY_MAX = 8
+const CONCURRENCY_MAX = 25
 /** Time limit of a background read, most at the same time, and most queued per requester. */
 const BACKGROUND_MS = 30_000
 const BACKGROUND_CONCURRENCY_MAX = 2

@@ -1,5 +1,6 @@
-import { encodeFunctionData, parseAbi } from 'viem'
-import { type ChainClient, RevertError } from '../../../../chain/rpc/client.ts'
+import { encodeFunctionData, type Hex, parseAbi } from 'viem'
+import { type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
@@ -63,6 +64,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
   const { stream, clock } = options
   const processAdaptively = createAdaptiveConcurrency(QUIET_CONCURRENCY_MAX)
   const cache = createCache<ManagerState>({ clock, entriesMax: STATES_MAX })
+  const readManagerState = createStateReader(clock)
   const prefetcher = createPrefetcher<{ readonly state: ManagerState }>({ readsMax: PREFETCHES_MAX })
 
   const verify: FlowCheck['verify'] = async (target, { subject, client, db, fromBlock, toBlock }, work) => {
@@ -78,7 +80,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
         const prefetched = await prefetcher.take(key)
         const value =
           prefetched === undefined
-            ? await readManagerState(client, { target, tokenId, past }, shared)
+            ? await readManagerState({ client, target, tokenId, past }, shared)
             : prefetched.state
         // A prefetch may have read another block, because the block was not final yet.
         return { value, lifeMs: prefetched === undefined ? Number.POSITIVE_INFINITY : 0 }
@@ -113,7 +115,7 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
     prefetch(target, { subject, client, finalized: past }, work) {
       const tokenId = BigInt(subject)
       const read = async (within: Work) => ({
-        state: await readManagerState(client, { target, tokenId, past }, within),
+        state: await readManagerState({ client, target, tokenId, past }, within),
       })
       prefetcher.start(getKey(target, tokenId, Number(past.number)), read, work)
     },
@@ -124,21 +126,56 @@ function getKey({ chainId, contract }: StreamTarget, tokenId: bigint, block: num
   return `${chainId}:${contract}:${tokenId}:${block}`
 }
 
-async function readManagerState(
-  client: ChainClient,
-  options: { readonly target: StreamTarget; readonly tokenId: bigint; readonly past: ExpectedFinalBlock },
-  work: Work,
-): Promise<ManagerState> {
-  const { target, tokenId, past } = options
-  const data = encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
-  const call = { to: target.contract, data, block: past.number }
-  try {
-    const answer = await client.read((endpoint, within) => endpoint.call(call, within), { work, past })
-    return answer.slice(2).match(/.{64}/g) ?? undefined
-  } catch (error) {
-    if (error instanceof RevertError) return undefined
-    throw error
+/** A read of the manager's state of a position. */
+interface StateQuery {
+  readonly client: ChainClient
+  readonly target: StreamTarget
+  readonly tokenId: bigint
+  readonly past: ExpectedFinalBlock
+}
+
+/** Positions whose states are read in one call. */
+interface StateGroup {
+  readonly no: number
+  readonly tokenIds: Set<bigint>
+}
+
+/**
+ * Creates a reader of positions' states. Those of one manager, block and requester that are read in one event-loop turn,
+ * such as those of a wallet's list, are one call.
+ */
+function createStateReader(clock: Clock): (query: StateQuery, work: Work) => Promise<ManagerState> {
+  const openGroups = new Map<string, StateGroup>()
+  const reads = createCache<ReadonlyMap<bigint, ManagerState>>({ clock, entriesMax: STATES_MAX })
+  let groups = 0
+
+  return async ({ client, target, tokenId, past }, work) => {
+    const { chainId, contract } = target
+    const key = [chainId, contract, past.number, past.timestampSec, ...work.requesters].join(':')
+    const group = openGroups.get(key) ?? { no: groups++, tokenIds: new Set<bigint>() }
+    openGroups.set(key, group)
+    group.tokenIds.add(tokenId)
+    const read = async (shared: Work) => {
+      await waitForTurn()
+      openGroups.delete(key)
+      const calls = [...group.tokenIds].map((id) => ({ to: contract, data: encodePositions(id) }))
+      const block = { chainId, number: past.number }
+      const attempt = (endpoint: Endpoint, within: Work) => readMulticall(endpoint, { calls, block, clock }, within)
+      const { results } = await client.read(attempt, { work: shared, past })
+      return { value: new Map([...group.tokenIds].map((id, index) => [id, toState(results[index])])), lifeMs: 0 }
+    }
+    return (await reads.get({ key: String(group.no), read }, work)).get(tokenId)
   }
+}
+
+const waitForTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+function encodePositions(tokenId: bigint): Hex {
+  return encodeFunctionData({ abi: ABI, functionName: 'positions', args: [tokenId] })
+}
+
+function toState(answer: ReturnData): ManagerState {
+  return answer?.slice(2).match(/.{64}/g) ?? undefined
 }
 
 /** True if the state did not change. An empty position may be burned without a flow. */

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { toWalletAddress } from '../../../../devnet/addresses.ts'
+import { callRoute } from '../../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { waitFor } from '../../../../support/wait_for.ts'
 import { askAbout, type PnlScene, startPnlScene } from './scene.ts'
 
 /** Delay of answers, long enough that all concurrent requests are sent before the first is answered. */
 const DELAY_MS = 400
 const TRIES_MAX = 4
+const OWNER = toWalletAddress('owner of a full page')
+const POSITIONS = 25
 
 let scene: PnlScene
 let far: FaultyRpc
@@ -13,6 +18,7 @@ const databases: TestDatabase[] = []
 
 beforeAll(async () => {
   scene = await startPnlScene({ seed: 5, count: 12 })
+  await scene.devnet.mintMany(OWNER, POSITIONS)
   await scene.devnet.rpc.call('anvil_mine', '0x28')
   far = await startFaultyRpc(scene.devnet.rpcUrl)
 }, 60_000)
@@ -55,3 +61,38 @@ test.each(CASES)(
   },
   60_000,
 )
+
+test('a full page of 25 stored positions takes three requests in a row in a new block, and two in one that was seen', async () => {
+  const database = await testDatabase()
+  databases.push(database)
+  const { list } = scene.routes({ chain: { rpcUrls: [far.url] }, database })
+  const ask = async () => {
+    const { reply } = await callRoute(list, { query: `wallet=${OWNER}&full=true&limit=${POSITIONS}` })
+    return (reply.data as unknown as readonly { readonly pnl_status: string }[]).map((each) => each.pnl_status)
+  }
+  const ready = Array.from({ length: POSITIONS }, () => 'ready')
+  await waitFor('all histories', async () => (await ask()).join() === ready.join())
+  const measured = async () => {
+    far.reset()
+    far.rule(() => ({ kind: 'delay', ms: DELAY_MS }))
+    expect(await ask()).toEqual(ready)
+    far.rule(() => undefined)
+    return { rounds: far.depth(), requests: far.seen.length }
+  }
+  const isWithin = ({ rounds, requests }: { rounds: number; requests: number }, bounds: readonly [number, number]) =>
+    rounds <= bounds[0] && requests <= bounds[1]
+  let [fresh, seen] = [
+    { rounds: 0, requests: 0 },
+    { rounds: 0, requests: 0 },
+  ]
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    await scene.devnet.rpc.call('anvil_mine', '0x1')
+    ;[fresh, seen] = [await measured(), await measured()]
+    if (isWithin(fresh, [3, 22]) && isWithin(seen, [2, 5])) break
+  }
+  // The list, the heads and the anchor; the final block, its logs and all positions there; what is not final.
+  expect([fresh, seen]).toEqual([
+    { rounds: 3, requests: 22 },
+    { rounds: 2, requests: 5 },
+  ])
+}, 60_000)

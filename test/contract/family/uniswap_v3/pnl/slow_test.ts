@@ -10,7 +10,6 @@ import type { Route } from '../../../../../src/http/route/route.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
-import { UNISWAP_V3 as DEPLOYED } from '../../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
 import { increaseLiquidityCall } from '../../../../devnet/uniswap_v3_calls.ts'
@@ -59,11 +58,16 @@ function isOfRounds({ params: [call] }: SeenRequest): boolean {
   return JSON.stringify(call ?? null).includes(toFunctionSelector('getRoundData(uint80)').slice(2))
 }
 
+/** True for data of a read of positions' states. */
+function isOfState(data: string | undefined): boolean {
+  return data?.includes(toFunctionSelector('positions(uint256)').slice(2)) === true
+}
+
 /** The past block whose prices a request is about. */
 function findPricedBlock({ method, params: [call, at] }: SeenRequest): string | undefined {
-  const { to } = (call ?? {}) as { readonly to?: string }
+  const { data } = (call ?? {}) as { readonly data?: string }
   const isPast = method === 'eth_call' && typeof at === 'string' && Number(at) < head - FINALITY_DEPTH
-  return isPast && to?.toLowerCase() !== DEPLOYED.manager.toLowerCase() ? at : undefined
+  return isPast && !isOfState(data) ? at : undefined
 }
 
 async function freshDatabase(): Promise<TestDatabase> {
@@ -172,9 +176,8 @@ test('the manager’s state is read for a few blocks at a time', async () => {
   let most = 0
   let asked = 0
   slow.rule(({ method, params: [call, at] }) => {
-    const { to } = (call ?? {}) as { readonly to?: string }
-    const isOfManager = to?.toLowerCase() === DEPLOYED.manager.toLowerCase()
-    if (method !== 'eth_call' || !isOfManager || typeof at !== 'string' || Number(at) > head - FINALITY_DEPTH)
+    const { data } = (call ?? {}) as { readonly data?: string }
+    if (method !== 'eth_call' || !isOfState(data) || typeof at !== 'string' || Number(at) > head - FINALITY_DEPTH)
       return undefined
     const done = async () => {
       asked++
