@@ -80,6 +80,16 @@ export type MarkerLine = v.InferOutput<typeof MarkerLineSchema>
 /** The file cannot be used: it is not a backup, is cut short or altered, or does not fit this program or database. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
+  /** True if the database already has rows. */
+  readonly isTargetFilled: boolean
+
+  constructor(
+    message: string,
+    { cause, isTargetFilled = false }: { readonly cause?: unknown; readonly isTargetFilled?: boolean } = {},
+  ) {
+    super(message, { cause })
+    this.isTargetFilled = isTargetFilled
+  }
 }
 
 /** Parses the first line. Throws `BackupError`. */

@@ -6,7 +6,7 @@ import { BackupError, type BackupHeader, type BackupTrailer, malformedBackupErro
 import { readLedger } from './ledger.ts'
 import type { BackupPart } from './read.ts'
 import { type BackupTable, getTableNames, quoteIdentifier, REPLACED_TABLES, readTables } from './tables.ts'
-import { checkBackupVersion, checkEmpty, matchBackupTables, NotEmptyError } from './target.ts'
+import { checkBackupVersion, checkEmpty, matchBackupTables } from './target.ts'
 
 export interface RestoreOptions {
   readonly header: BackupHeader
@@ -82,7 +82,8 @@ export async function restoreBackup(session: Database, options: RestoreOptions):
     // The server rolls back by itself if this statement does not reach it.
     await session.run('rollback', []).catch(() => undefined)
     // A restore commits all rows at once, so a database that has rows is not an unfinished restore.
-    if (error instanceof NotEmptyError) await session.run(DROP_MARKER, []).catch(() => undefined)
+    const isTargetFilled = error instanceof BackupError && error.isTargetFilled
+    if (isTargetFilled) await session.run(DROP_MARKER, []).catch(() => undefined)
     throw error
   }
 }

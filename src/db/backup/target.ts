@@ -49,10 +49,7 @@ export async function matchBackupTables(db: Database, header: BackupHeader): Pro
   return tables
 }
 
-/** The database already has rows. */
-export class NotEmptyError extends BackupError {}
-
-/** Throws `NotEmptyError` if a table has a row that no migration inserted. */
+/** Throws `BackupError` if a table has a row that no migration inserted. */
 export async function checkEmpty(db: Database, tables: readonly BackupTable[]): Promise<void> {
   for (const { name } of tables.filter((table) => !REPLACED_TABLES.includes(table.name))) {
     const [row] = await db.run<{ filled: boolean }>(
@@ -60,8 +57,9 @@ export async function checkEmpty(db: Database, tables: readonly BackupTable[]): 
       [],
     )
     if (!row?.filled) continue
-    throw new NotEmptyError(
+    throw new BackupError(
       `Cannot restore the backup: expected an empty database, and its table "${name}" has rows; nothing was changed`,
+      { isTargetFilled: true },
     )
   }
 }
