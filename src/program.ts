@@ -7,7 +7,7 @@ import { settingsCommands } from './command/account/settings.ts'
 import { triggerCommands } from './command/account/trigger.ts'
 import { backupCommand } from './command/backup/backup.ts'
 import { restoreCommand } from './command/backup/restore.ts'
-import { type Command, type CommandIo, UsageError } from './command/command.ts'
+import { type Command, CommandError, type CommandIo } from './command/command.ts'
 import { doctorCommand } from './command/doctor/doctor.ts'
 import { indexCommand } from './command/history.ts'
 import { kitCommands } from './command/kit/kit.ts'
@@ -114,7 +114,7 @@ async function runCommand(
     return 0
   } catch (error) {
     err(formatError(error))
-    return error instanceof UsageError ? 2 : 1
+    return error instanceof CommandError ? error.exitStatus : 1
   }
 }
 

@@ -58,17 +58,24 @@ export interface Command {
   readonly run: (args: CommandArgs, io: CommandIo) => Promise<void> | Promise<number>
 }
 
-/** A wrong command line: exit status 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
-}
-
-/** An expected failure of a command, printed as one line: exit status 1. */
+/** An expected failure of a command, printed as one line. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
+  /** 2 for a wrong command line. */
+  readonly exitStatus: 1 | 2
+
+  constructor(message: string, options: { readonly cause?: unknown; readonly exitStatus?: 1 | 2 } = {}) {
+    super(message, options)
+    this.exitStatus = options.exitStatus ?? 1
+  }
 }
 
-/** Reads a whole number such as `1000` or `1_000` within bounds; throws `UsageError` naming `what`. */
+/** The error of a wrong command line. */
+export function usageError(message: string): CommandError {
+  return new CommandError(message, { exitStatus: 2 })
+}
+
+/** Reads a whole number such as `1000` or `1_000` within bounds; throws a usage error naming `what`. */
 export function parseWhole(
   text: string,
   { what, min, max }: { readonly what: string; readonly min: number; readonly max: number },
@@ -76,14 +83,14 @@ export function parseWhole(
   const digits = text.replaceAll('_', '')
   const value = Number(digits)
   if (/^-?\d{1,15}$/.test(digits) && value >= min && value <= max) return value
-  throw new UsageError(`Cannot read ${what} "${text}": expected a whole number from ${min} to ${max}`)
+  throw usageError(`Cannot read ${what} "${text}": expected a whole number from ${min} to ${max}`)
 }
 
-/** Validates a name or a reason with `validateLabel`; throws `UsageError` naming `what`. */
+/** Validates a name or a reason with `validateLabel`; throws a usage error naming `what`. */
 export function parseLabel(text: string, what: string, max?: number): string {
   try {
     return validateLabel(text, what, max)
   } catch (error) {
-    throw error instanceof CodedError ? new UsageError(error.message) : error
+    throw error instanceof CodedError ? usageError(error.message) : error
   }
 }

@@ -9,7 +9,7 @@ import { AbortedError, UnavailableError } from '../lib/error.ts'
 import { createLog } from '../lib/log.ts'
 import { type Histories, openHistories } from '../service/histories.ts'
 import { withAccountDatabase } from './account_database.ts'
-import { type Command, type CommandArgs, CommandError, type CommandIo, parseWhole, UsageError } from './command.ts'
+import { type Command, type CommandArgs, CommandError, type CommandIo, parseWhole, usageError } from './command.ts'
 import { print } from './print.ts'
 
 const BAR_CELLS = 24
@@ -48,7 +48,7 @@ async function indexAll(args: CommandArgs, io: CommandIo, db: Database): Promise
   const selected = histories.indexable.filter((each) => isSelected(each, args))
   try {
     if (selected.length === 0)
-      throw new UsageError('Cannot find a history to index: expected a served chain and its protocol')
+      throw usageError('Cannot find a history to index: expected a served chain and its protocol')
     for (const each of selected) await indexOne(each, { args, io, histories })
   } catch (error) {
     if (!(error instanceof AbortedError)) throw error
@@ -61,7 +61,7 @@ async function indexAll(args: CommandArgs, io: CommandIo, db: Database): Promise
 async function forget(args: CommandArgs, io: CommandIo, db: Database): Promise<void> {
   const chainId = parseChainOption(args)
   if (chainId === undefined || args.flags.has('status') || args.options['family'] !== undefined)
-    throw new UsageError('Cannot forget: expected --forget with --chain and nothing else')
+    throw usageError('Cannot forget: expected --forget with --chain and nothing else')
   const forgotten = await forgetHistory(db, chainId)
   const counts = Object.entries(forgotten).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
   print(

@@ -5,7 +5,7 @@ import { formatServerUrl } from '../http/server/listening.ts'
 import { describePlanes } from '../service/planes.ts'
 import { describeServices } from '../service/routes.ts'
 import { toReachableHost } from '../service/serve/login_url.ts'
-import { type Command, UsageError } from './command.ts'
+import { type Command, usageError } from './command.ts'
 
 /** `openapi`: prints the document that `/openapi.json` serves, or a client generated from it. */
 export const openapiCommand: Command = {
@@ -19,7 +19,7 @@ export const openapiCommand: Command = {
   json: 'changes nothing: the document is JSON in any case',
   async run({ flags }, io) {
     if (flags.size > 1)
-      throw new UsageError('Cannot print several at once: expected one of --client, --operator, --organization')
+      throw usageError('Cannot print several at once: expected one of --client, --operator, --organization')
     io.out(createDocument(flags, io.config()).trimEnd())
   },
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import { suggestName } from '../lib/text/nearest.ts'
-import { type Command, type CommandArgs, UsageError } from './command.ts'
+import { type Command, type CommandArgs, usageError } from './command.ts'
 
 /** A parsed command line. */
 type Invocation =
@@ -10,7 +10,7 @@ type Invocation =
 
 const VERSION = ['--version', '-v', 'version']
 
-/** Finds the command in `argv` and checks its arguments. Without arguments it is `serve`. Throws `UsageError`. */
+/** Finds the command in `argv` and checks its arguments. Without arguments it is `serve`. Throws a usage error. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
   const words = argv.length === 0 ? ['serve'] : argv
   if (words.length === 1 && VERSION.includes(words[0] ?? ''))
@@ -23,13 +23,13 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     }
     const candidates = group.length > 0 ? group : commands
     const typed = words.slice(0, 2).join(' ')
-    throw new UsageError(`Cannot find command "${typed}": ${suggestCommand(words, candidates)}`)
+    throw usageError(`Cannot find command "${typed}": ${suggestCommand(words, candidates)}`)
   }
   const rest = words.slice(command.name.split(' ').length)
   const { positionals, values } = parseRest(rest, command)
   if (values['help'] === true) return { kind: 'help', text: formatDetail(command) }
   if (positionals.length !== (command.positionals ?? []).length) {
-    throw new UsageError(`Cannot run "${command.name}": expected ${formatUsage(command)}`)
+    throw usageError(`Cannot run "${command.name}": expected ${formatUsage(command)}`)
   }
   const entries = Object.entries(values)
   const options = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, unshield(value)]] : []))
@@ -81,7 +81,7 @@ function parseRest(
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('.')[0] : 'bad option'
-    throw new UsageError(
+    throw usageError(
       `Cannot run "${command.name}": ${reason}${suggestOption(reason ?? '', command)}; expected ${formatUsage(command)}`,
     )
   }

@@ -10,7 +10,7 @@ import { type PublishedKey, parseKeys } from '../receipt/keys.ts'
 import type { Payload } from '../receipt/payload.ts'
 import { createProofRunner } from '../receipt/proof/runner.ts'
 import { CHECKS, type CheckResult, type VerificationResult, verifyReceipt } from '../receipt/verify.ts'
-import { type Command, type CommandArgs, type CommandIo, UsageError } from './command.ts'
+import { type Command, type CommandArgs, type CommandIo, usageError } from './command.ts'
 import { print } from './print.ts'
 
 const NOTHING_INDEPENDENT =
@@ -45,7 +45,7 @@ export const verifyCommand: Command = {
   async run(args, io) {
     const lists = args.lists ?? {}
     const rpcUrls = lists['rpc'] ?? []
-    if (!rpcUrls.every(isHttpUrl)) throw new UsageError('Cannot read --rpc: expected an http or https URL')
+    if (!rpcUrls.every(isHttpUrl)) throw usageError('Cannot read --rpc: expected an http or https URL')
     const blockHashes = new Map((lists['block-hash'] ?? []).map(parseBlockHash))
     const chainsFile = args.options['chains-file']
     const rows = chainsFile === undefined ? undefined : readOptionFile(chainsFile, '--chains-file')
@@ -137,7 +137,7 @@ function toTime(timestampSec: number): string {
 function parseBlockHash(text: string): readonly [number, string] {
   const [, chainId, hash] = /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{64})$/.exec(text) ?? []
   if (chainId === undefined || hash === undefined) {
-    throw new UsageError('Cannot read --block-hash: expected <chain id>:<hash of a block>')
+    throw usageError('Cannot read --block-hash: expected <chain id>:<hash of a block>')
   }
   return [Number(chainId), hash]
 }
@@ -145,7 +145,7 @@ function parseBlockHash(text: string): readonly [number, string] {
 async function readKeys(source: string | undefined): Promise<readonly PublishedKey[] | undefined> {
   if (source === undefined) return undefined
   const keys = parseKeys(isHttpUrl(source) ? await fetchText(source) : readOptionFile(source, '--key'))
-  if (keys === undefined) throw new UsageError('Cannot read --key: expected keys as an instance publishes them')
+  if (keys === undefined) throw usageError('Cannot read --key: expected keys as an instance publishes them')
   return keys
 }
 
@@ -157,14 +157,14 @@ async function fetchText(url: string): Promise<string> {
   } catch {
     // The address may hold a secret, so the error does not repeat it.
   }
-  throw new UsageError('Cannot read --key: the address does not answer')
+  throw usageError('Cannot read --key: the address does not answer')
 }
 
 function readOptionFile(path: string, option: string): string {
   try {
     return readTextFile(path)
   } catch (error) {
-    throw new UsageError(`Cannot read ${option}: ${getErrnoCode(error)}`)
+    throw usageError(`Cannot read ${option}: ${getErrnoCode(error)}`)
   }
 }
 
@@ -178,8 +178,8 @@ async function readInput(path: string, io: CommandIo): Promise<string> {
       chunks.push(Buffer.from(chunk))
     }
   } catch (error) {
-    throw new UsageError(`Cannot read the receipt: ${getErrnoCode(error)}`)
+    throw usageError(`Cannot read the receipt: ${getErrnoCode(error)}`)
   }
-  if (bytes > INPUT_BYTES_MAX) throw new UsageError('Cannot read the receipt: expected at most 64 MB')
+  if (bytes > INPUT_BYTES_MAX) throw usageError('Cannot read the receipt: expected at most 64 MB')
   return Buffer.concat(chunks).toString()
 }

@@ -1,7 +1,7 @@
 import { CLI_ACTOR } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withOrganization } from '../account_database.ts'
-import { type Command, parseLabel, parseWhole, UsageError } from '../command.ts'
+import { type Command, parseLabel, parseWhole, usageError } from '../command.ts'
 import { print } from '../print.ts'
 
 /** Maximum grants that `credits show` lists. */
@@ -17,9 +17,9 @@ export const creditCommands: readonly Command[] = [
     run: async (args, io) => {
       const [organization = '', amount = ''] = args.positionals
       const credits = parseWhole(amount, { what: 'credits', min: -GRANT_MAX, max: GRANT_MAX })
-      if (credits === 0) throw new UsageError('Cannot grant credits: expected a non-zero number')
+      if (credits === 0) throw usageError('Cannot grant credits: expected a non-zero number')
       const reasonText = args.options['reason']
-      if (reasonText === undefined) throw new UsageError('Cannot grant credits: expected --reason')
+      if (reasonText === undefined) throw usageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(reasonText, 'reason', REASON_LENGTH_MAX)
       const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
         grantCredits(db, { organizationId, credits, reason, by: CLI_ACTOR }),

@@ -16,7 +16,7 @@ import { parseInstantMs } from '../../lib/text/instant.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
 import { createSwitchboard } from '../../service/routes.ts'
 import { withOrganization } from '../account_database.ts'
-import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, UsageError } from '../command.ts'
+import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, usageError } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
 
 const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
@@ -121,10 +121,10 @@ function printNewKey(
 function parseTime(text: string): Date {
   const ms = parseInstantMs(text)
   if (ms === undefined || !/^[^T]+$|(Z|[+-]\d{2}:\d{2})$/.test(text)) {
-    throw new UsageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
+    throw usageError(`Cannot read time "${text}": expected YYYY-MM-DD or an ISO 8601 time with its zone`)
   }
   if (ms <= systemClock.now()) {
-    throw new UsageError(`Cannot let a key expire at "${text}": expected a time in the future`)
+    throw usageError(`Cannot let a key expire at "${text}": expected a time in the future`)
   }
   return new Date(ms)
 }

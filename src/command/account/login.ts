@@ -4,7 +4,7 @@ import { createLoginLink, endSessions, LOGIN_LINK_SEC } from '../../account/sess
 import type { Database } from '../../db/database.ts'
 import { loginUrl } from '../../service/serve/login_url.ts'
 import { withAccountDatabase } from '../account_database.ts'
-import { type Command, type CommandArgs, UsageError } from '../command.ts'
+import { type Command, type CommandArgs, usageError } from '../command.ts'
 import { print } from '../print.ts'
 
 /** `login`, `logout`. */
@@ -31,7 +31,7 @@ export const loginCommands: readonly Command[] = [
     run: async (args, io) => {
       const isAll = args.flags.has('all')
       if ((args.options['org'] === undefined) !== isAll)
-        throw new UsageError('Cannot end sessions: expected either --all or --org')
+        throw usageError('Cannot end sessions: expected either --all or --org')
       const ended = await withAccountDatabase(io, async (db) =>
         endSessions(db, { organizationId: await findOrganizationId(db, args), by: CLI_ACTOR }),
       )

@@ -9,7 +9,7 @@ import { SqlError } from '../../db/database.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { withDatabase } from '../account_database.ts'
-import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
+import { type Command, CommandError, type CommandIo, usageError } from '../command.ts'
 import { print } from '../print.ts'
 import { createProgress } from './progress.ts'
 
@@ -21,10 +21,10 @@ export const backupCommand: Command = {
   json: 'answers as JSON, for programs; on standard error if the backup goes to standard output',
   run: async (args, io) => {
     const to = args.options['to']
-    if (to === undefined || to === '') throw new UsageError('Cannot write a backup: expected --to')
+    if (to === undefined || to === '') throw usageError('Cannot write a backup: expected --to')
     const isStreamed = to === '-'
     if (isStreamed && io.stdout().isTTY) {
-      throw new UsageError('Cannot write a backup to a terminal: expected --to with a file, or a pipe')
+      throw usageError('Cannot write a backup to a terminal: expected --to with a file, or a pipe')
     }
     const write = (append: Append) => writeTo(append, { io, quiet: args.json })
     const written = await (isStreamed ? write(createAppend(io)) : writeNewFile(to, write)).catch((error) => {

@@ -12,7 +12,7 @@ import { SqlError } from '../../db/database.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { withNewDatabase } from '../account_database.ts'
-import { type Command, CommandError, type CommandIo, UsageError } from '../command.ts'
+import { type Command, CommandError, type CommandIo, usageError } from '../command.ts'
 import { print } from '../print.ts'
 import { createProgress } from './progress.ts'
 
@@ -25,9 +25,9 @@ export const restoreCommand: Command = {
   summary: 'Load a backup into an empty database, completely or not at all',
   run: async (args, io) => {
     const from = args.options['from']
-    if (from === undefined || from === '') throw new UsageError('Cannot restore a backup: expected --from')
+    if (from === undefined || from === '') throw usageError('Cannot restore a backup: expected --from')
     if (from === '-' && io.stdin().isTTY) {
-      throw new UsageError('Cannot restore a backup from a terminal: expected --from with a file, or a pipe')
+      throw usageError('Cannot restore a backup from a terminal: expected --from with a file, or a pipe')
     }
     try {
       const { end, migrated } = await restoreFile(from, { io, quiet: args.json })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Command, UsageError } from '../../../src/command/command.ts'
+import type { Command } from '../../../src/command/command.ts'
 import { openapiCommand } from '../../../src/command/openapi.ts'
 import { parseCommandLine } from '../../../src/command/parse.ts'
 import { serveCommand } from '../../support/serve_command.ts'
@@ -80,6 +80,6 @@ describe('parseCommandLine()', () => {
     [['org', 'list', '--colour']],
     [['org', 'create', 'a', '--rate-limit']],
   ])('refuses %p', (argv) => {
-    expect(() => parseCommandLine(argv, COMMANDS)).toThrow(UsageError)
+    expect(() => parseCommandLine(argv, COMMANDS)).toThrow(expect.objectContaining({ exitStatus: 2 }))
   })
 })
