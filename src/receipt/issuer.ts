@@ -18,7 +18,8 @@ import { memoize, once } from '../lib/memoize.ts'
 import { computeLevel } from './level.ts'
 import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadProof, toPayloadRead } from './payload.ts'
 import { checkProof, EARLIER_UNPROVEN, hasEarlierCalls, toProvenCalls } from './proof/check.ts'
-import { collectProof, UnprovenError } from './proof/collect.ts'
+import { collectProof } from './proof/collect.ts'
+import { ProofError } from './proof/lookup.ts'
 import type { ProofRunner } from './proof/runner.ts'
 import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
 import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
@@ -253,7 +254,7 @@ function createProver({ runner, clock }: { readonly runner: ProofRunner; readonl
     if (calls === undefined) throw unprovenError(client, 'it rests on more than calls of lenses')
     const proof = await collectProof({ client, runner: ownRunner, clock }, { record, calls }, work).catch(
       (cause: unknown) => {
-        if (cause instanceof UnprovenError) throw unprovenError(client, cause.message, cause)
+        if (cause instanceof ProofError) throw unprovenError(client, cause.message, cause)
         if (!(cause instanceof CodedError) || cause.code === 'INVALID_PARAMETER' || work.signal.aborted) throw cause
         throw unprovenError(client, 'no endpoint proves that block', cause)
       },

@@ -15,8 +15,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
 import { canProveBlock } from '../../receipt/proof/can_prove_block.ts'
-import { UnprovenError } from '../../receipt/proof/collect.ts'
 import { findHintMethod } from '../../receipt/proof/hint.ts'
+import { ProofError } from '../../receipt/proof/lookup.ts'
 import { examineLogs, examineOldLogs, examineState, formatThousands, tryAnswer } from './past.ts'
 
 /** Dependencies of an examination, besides the endpoint. */
@@ -167,7 +167,7 @@ async function examineProofs(
       return isProven
     } catch (error) {
       if (work.signal.aborted) throw error
-      if (error instanceof UnprovenError) reason = `, because ${error.message}`
+      if (error instanceof ProofError) reason = `, because ${error.message}`
       return false
     }
   }

@@ -4,10 +4,10 @@ import { decodeHeader } from '../../chain/receipt/header.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { addProofNodes, readHeaderBytes } from './collect.ts'
-import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
+import { createNodeSet, findTrieValue, isIncompleteProof } from './lookup.ts'
 
 /**
- * Tests whether an endpoint can prove the state of a block, with an account that does not exist. Throws `UnprovenError`
+ * Tests whether an endpoint can prove the state of a block, with an account that does not exist. Throws `ProofError`
  * if headers of the chain do not hash to their hash, else as `Endpoint.request`.
  */
 export async function canProveBlock(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<boolean> {
@@ -20,7 +20,7 @@ export async function canProveBlock(endpoint: Endpoint, blockHash: Hex, work: Wo
     findTrieValue(createNodeSet([...nodes]), decodeHeader(header).stateRoot, keccak256(LENS_ADDRESS))
     return true
   } catch (error) {
-    if (error instanceof MissingNodeError) return false
+    if (isIncompleteProof(error)) return false
     throw error
   }
 }

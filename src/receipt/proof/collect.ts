@@ -11,6 +11,7 @@ import { CodedError } from '../../lib/error.ts'
 import { getProofSize, PROOF_BYTES_MAX } from './check.ts'
 import { type AccessHint, readHints } from './hint.ts'
 import type { MissingState, ProofRun, ProvenCall, StateProof } from './job.ts'
+import { ProofError } from './lookup.ts'
 import type { ProofRunner } from './runner.ts'
 
 /** Upper bound of the slots of one receipt, and of the keys that nodes accept in one request. */
@@ -24,11 +25,6 @@ const CONCURRENCY_MAX = 16
 const BUDGET_MS = 25_000
 
 const NO_PROOF = 'no endpoint proves that block'
-
-/** No endpoint gives a proof; the message is the end of a sentence. */
-export class UnprovenError extends Error {
-  override readonly name = 'UnprovenError'
-}
 
 /** A list is proven in full whatever page is requested, so a smaller "limit" does not help. */
 function proofTooLargeError(limit: string): CodedError {
@@ -54,7 +50,7 @@ interface Draft {
 }
 
 /**
- * Collects a minimal proof of the calls of a record from the first endpoint that gives one. Throws `UnprovenError`,
+ * Collects a minimal proof of the calls of a record from the first endpoint that gives one. Throws `ProofError`,
  * `CodedError` INVALID_PARAMETER if the proof would be too large, or as `ChainClient.read`.
  */
 export async function collectProof(
@@ -63,7 +59,7 @@ export async function collectProof(
   work: Work,
 ): Promise<StateProof> {
   const { block } = record
-  let unprovenError: UnprovenError | undefined
+  let unprovenError: ProofError | undefined
   try {
     return await client.read(
       async (endpoint, within) => {
@@ -71,8 +67,8 @@ export async function collectProof(
           return await collectFromEndpoint(endpoint, { record, calls, runner, clock }, within)
         } catch (cause) {
           // An endpoint that cannot prove the state may still serve reads of it, so this is not a missing state.
-          const error = cause instanceof MissingStateError ? new UnprovenError(NO_PROOF) : cause
-          if (!(error instanceof UnprovenError)) throw error
+          const error = cause instanceof MissingStateError ? new ProofError(NO_PROOF) : cause
+          if (!(error instanceof ProofError)) throw error
           unprovenError = error
           throw new UnsupportedRequestError('The endpoint gives no proof', { cause: error })
         }
@@ -102,16 +98,16 @@ async function collectFromEndpoint(
     await fetchMissing(endpoint, { draft, missing, blockHash }, work)
     const proof = { header, nodes: [...draft.nodes], codes: [...draft.codes] }
     const reply = await runner.run({ chainId, proof, calls, explores: true }, work.signal)
-    if ('fault' in reply) throw new UnprovenError(reply.fault)
+    if ('fault' in reply) throw new ProofError(reply.fault)
     const { run } = reply
     if (run.slots > SLOTS_MAX) throw proofTooLargeError(`${SLOTS_MAX} slots`)
     if (isComplete(run)) return pickUsed(proof, run)
     if (JSON.stringify(missing) === JSON.stringify(run.missing)) {
-      throw new UnprovenError('what an endpoint gives does not prove that block')
+      throw new ProofError('what an endpoint gives does not prove that block')
     }
     missing = run.missing
   }
-  throw new UnprovenError('its calls read more than an endpoint proves')
+  throw new ProofError('its calls read more than an endpoint proves')
 }
 
 /** Cuts the accounts of a hint to the limits; later rounds fetch the rest if the calls read it. */
@@ -142,7 +138,7 @@ function pickUsed({ header, nodes, codes }: StateProof, run: ProofRun): StatePro
 }
 
 /**
- * Reads the RLP of a block's header, encoded from its fields. Throws `UnprovenError` if it does not hash to the block's
+ * Reads the RLP of a block's header, encoded from its fields. Throws `ProofError` if it does not hash to the block's
  * hash, else as `Endpoint.request`.
  */
 export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<Hex> {
@@ -151,7 +147,7 @@ export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, work: 
     return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
   }
   const header = await endpoint.request({ method: 'eth_getBlockByHash', params: [blockHash, false], parse }, work)
-  if (keccak256(header) !== blockHash) throw new UnprovenError("the chain's header does not hash to its hash")
+  if (keccak256(header) !== blockHash) throw new ProofError("the chain's header does not hash to its hash")
   return header
 }
 

@@ -3,9 +3,26 @@ import { fromRlp, type Hex, keccak256 } from 'viem'
 /** RLP item of a trie node. */
 type Item = Hex | readonly Item[]
 
-/** The proof does not contain a node or code that has to be read. */
-export class MissingNodeError extends Error {
-  override readonly name = 'MissingNodeError'
+/** Calls cannot be proven; the message is the end of a sentence. */
+export class ProofError extends Error {
+  override readonly name = 'ProofError'
+  /** True if the proof does not contain a node or code that has to be read. */
+  readonly isIncomplete: boolean
+
+  constructor(message: string, { isIncomplete = false } = {}) {
+    super(message)
+    this.isIncomplete = isIncomplete
+  }
+}
+
+/** The error of a proof that lacks a node or a code. */
+export function incompleteProofError(): ProofError {
+  return new ProofError('the proof lacks what a contract reads', { isIncomplete: true })
+}
+
+/** True if a proof lacks a node or a code. */
+export function isIncompleteProof(error: unknown): boolean {
+  return error instanceof ProofError && error.isIncomplete
 }
 
 /** Root of the empty trie: the hash of the RLP of an empty string. */
@@ -21,13 +38,13 @@ export function createNodeSet(bytes: readonly Hex[]) {
   return {
     /** Indexes of the nodes that were read. */
     used: usedIndexes,
-    /** Returns the node with a hash. Throws `MissingNodeError`. */
+    /** Returns the node with a hash. Throws `ProofError` if it is missing. */
     getNode(hash: Hex): readonly Item[] {
       const decoded = itemsByHash.get(hash)
       if (decoded !== undefined) return decoded
       const index = positions.get(hash)
       const node = index === undefined ? undefined : bytes[index]
-      if (index === undefined || node === undefined) throw new MissingNodeError('The proof lacks a node')
+      if (index === undefined || node === undefined) throw incompleteProofError()
       const items: Item = fromRlp(node)
       if (typeof items === 'string') throw new TypeError('Expected a node of a trie')
       usedIndexes.add(index)
@@ -39,7 +56,7 @@ export function createNodeSet(bytes: readonly Hex[]) {
 
 /**
  * Finds the value of a key in a Merkle Patricia trie; undefined if the nodes prove that the trie does not contain the
- * key. Yellow Paper, appendix D. Throws `MissingNodeError`, or `TypeError` for a malformed node.
+ * key. Yellow Paper, appendix D. Throws `ProofError` for a missing node, `TypeError` for a malformed one.
  */
 export function findTrieValue(nodes: ReturnType<typeof createNodeSet>, root: Hex, key: Hex): Hex | undefined {
   if (root === EMPTY_ROOT) return undefined

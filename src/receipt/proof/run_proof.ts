@@ -12,12 +12,7 @@ import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
 import { type BlockHeader, decodeHeader } from '../../chain/receipt/header.ts'
 import { parseLowerBytes } from '../../chain/rpc/value.ts'
 import type { MissingState, ProofJob, ProofRun, ProvenCall, StateProof } from './job.ts'
-import { createNodeSet, findTrieValue, MissingNodeError } from './lookup.ts'
-
-/** A call reads data that no proof of a block's state contains; the message is the end of a sentence. */
-export class UnprovableError extends Error {
-  override readonly name = 'UnprovableError'
-}
+import { createNodeSet, findTrieValue, incompleteProofError, isIncompleteProof, ProofError } from './lookup.ts'
 
 /** Precompile that gives block numbers and hashes on Arbitrum chains; its deployed code is a lone INVALID. */
 const ARB_SYS: Hex = '0x0000000000000000000000000000000000000064'
@@ -27,7 +22,7 @@ const ARB_BLOCK_HASH: Hex = '0x2b407a82'
 /** Bytes of `mixHash` in which Arbitrum headers hold the height that the NUMBER opcode gives, which is Ethereum's. */
 const HEIGHT_SEEN = [8, 16] as const
 
-/** Runs calls over a proof alone. Throws `UnprovableError`, `MissingNodeError`, or if the proof is malformed. */
+/** Runs calls over a proof alone. Throws `ProofError` if it lacks what a call reads, or if the proof is malformed. */
 export async function runProof({ chainId, proof, calls, explores }: ProofJob): Promise<ProofRun> {
   const header = decodeHeader(proof.header)
   const base = createProvenState(proof, header.stateRoot, explores)
@@ -80,7 +75,7 @@ async function runCall(
         gasLimit: header.gasLimit,
         baseFeePerGas: header.baseFee,
         getBlobGasPrice: () => {
-          throw new UnprovableError('a contract asks for the fee of blobs')
+          throw new ProofError('a contract asks for the fee of blobs')
         },
       },
     },
@@ -92,7 +87,7 @@ async function runCall(
 function createBlockchain(height: bigint, { parentHash }: BlockHeader): NonNullable<EVMOpts['blockchain']> {
   return {
     async getBlock(number) {
-      if (BigInt(number) !== height - 1n) throw new UnprovableError('a contract asks for the hash of an older block')
+      if (BigInt(number) !== height - 1n) throw new ProofError('a contract asks for the hash of an older block')
       return { hash: () => hexToBytes(parentHash) }
     },
     async putBlock() {},
@@ -109,7 +104,7 @@ function askArbSys({ data }: PrecompileInput, { number, parentHash }: BlockHeade
   if (question === ARB_BLOCK_NUMBER) return answer(numberToBytes(number, { size: 32 }))
   const isParentHashCall = question.startsWith(ARB_BLOCK_HASH) && BigInt(`0x${question.slice(10)}`) === number - 1n
   if (isParentHashCall) return answer(hexToBytes(parentHash))
-  throw new UnprovableError('a contract asks ArbSys for what a header does not hold')
+  throw new ProofError('a contract asks ArbSys for what a header does not hold')
 }
 
 const NO_CODE: Hex = keccak256('0x')
@@ -119,7 +114,7 @@ const NOTHING = new Uint8Array(0)
 type ProvenState = ReturnType<typeof createProvenState>
 
 /**
- * Creates a reader of a proof against a state root. Missing state throws `MissingNodeError`; with `explores` it is
+ * Creates a reader of a proof against a state root. Missing state throws `ProofError`; with `explores` it is
  * listed and read as empty.
  */
 function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, explores: boolean) {
@@ -136,7 +131,7 @@ function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, 
     try {
       return read()
     } catch (error) {
-      if (!explores || !(error instanceof MissingNodeError)) throw error
+      if (!explores || !isIncompleteProof(error)) throw error
       noteMissing()
       return undefined
     }
@@ -189,7 +184,7 @@ function createProvenState({ nodes: bytes, codes }: StateProof, stateRoot: Hex, 
         usedCodes.add(entry.index)
         return entry.bytes
       }
-      if (!explores) throw new MissingNodeError('The proof lacks a code')
+      if (!explores) throw incompleteProofError()
       missingCodes.set(address, hash)
       return NOTHING
     },

@@ -3,8 +3,8 @@ import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import type { ProofJob, ProofReply } from './job.ts'
-import { MissingNodeError } from './lookup.ts'
-import { cacheCodeAnalysis, runProof, UnprovableError } from './run_proof.ts'
+import { ProofError } from './lookup.ts'
+import { cacheCodeAnalysis, runProof } from './run_proof.ts'
 
 lowerPriority()
 const ready = cacheCodeAnalysis()
@@ -19,9 +19,7 @@ async function runJob(job: ProofJob): Promise<ProofReply> {
   try {
     return { run: await runProof(job) }
   } catch (error) {
-    if (error instanceof UnprovableError) return { fault: error.message }
-    if (error instanceof MissingNodeError) return { fault: 'the proof lacks what a contract reads' }
-    return { fault: 'the proof cannot be read' }
+    return { fault: error instanceof ProofError ? error.message : 'the proof cannot be read' }
   }
 }
 
