@@ -1,8 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { IndexableHistory } from '../family/contract.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
-import { HistoryStoppedError } from '../history/finality.ts'
-import { HistoryFaultError } from '../history/follow/failure.ts'
+import { HistoryUnavailableError } from '../history/stream.ts'
 import { createWork } from '../lib/async/work.ts'
 import { repeat, systemClock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
@@ -104,11 +103,11 @@ async function indexOne(
         return report('complete')
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error
-        if (error instanceof HistoryStoppedError)
+        if (error instanceof HistoryUnavailableError && error.reason === 'stopped')
           throw new CommandError(`${error.message}; if the chain is correct, rebuild it with --forget`, {
             cause: error,
           })
-        if (error instanceof HistoryFaultError)
+        if (error instanceof HistoryUnavailableError)
           throw new CommandError(`Cannot continue indexing ${title}: ${error.message}`, { cause: error })
         const blocks = countBlocksLeft() ?? blocksMin
         if (blocks < blocksMin) attempts = 1

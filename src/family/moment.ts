@@ -251,9 +251,10 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   return {
     filterDeployed,
     /**
-     * Reads a target. Where a contract does not answer at a past block, its first block may be that of an older part, so
-     * endpoints are asked which deployments stand: those that do not take nothing else away, and `read` is called again
-     * with the others, if there are any. Throws as `read`; `DisputeError` if endpoints contradict each other.
+     * Reads a target. Where a contract does not answer at a past block, its first block may be that of an older part,
+     * so endpoints are asked which deployments stand: those that do not take nothing else away, and `read` is called
+     * again with the others, if there are any. Throws as `read`; `ChainUnavailableError` (disputed) if endpoints
+     * contradict each other.
      */
     async readDeployed<Target extends FamilyTarget<Deployment>, Read>(
       target: Target,

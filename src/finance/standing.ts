@@ -20,7 +20,8 @@ export interface StandingProbe {
 /**
  * Reads which contracts stand whole at a block, in a call as figures are read, so that receipts hold it. Two endpoints
  * must agree: what is not there leaves a sum without a word. Where there is only one, its word counts, as for every
- * figure of the block. Throws `DisputeError` if endpoints contradict each other, else as `readByQuorum`.
+ * figure of the block. Throws `ChainUnavailableError` (disputed) if endpoints contradict each other, else as
+ * `readByQuorum`.
  */
 export async function readStanding(
   {

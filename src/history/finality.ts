@@ -6,17 +6,15 @@ import { readGrandparent } from '../chain/call/grandparent/read_grandparent.ts'
 import type { Chain } from '../chain/chain.ts'
 import { type BlockId, readHeader, readLatestBlock } from '../chain/evm/read_block.ts'
 import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
-import { EndpointPrunedError } from '../chain/rpc/error.ts'
+import { EndpointError } from '../chain/rpc/error.ts'
 import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { minBigint } from '../lib/number/fixed_point.ts'
 import type { Anchor, AnchorState, Coverage, FinalMark } from './coverage.ts'
+import { HistoryUnavailableError } from './stream.ts'
 import type { CandidateTip, ExpectedTip, Grandparent, OnExpectedTip, PendingTip, Tip } from './tip.ts'
-
-/** The chain no longer contains the block that its history was built on. */
-export class HistoryStoppedError extends UnavailableError {}
 
 const CHAINS_MAX = 1_000
 const STOPPED_RETRY_SEC = 60
@@ -68,7 +66,7 @@ export function createFinalityTracker(options: {
       const tipRead = await readTipWithAnchor(endpoint, { client, anchor }, within)
       if (anchor === undefined || tipRead.blockAtAnchor?.hash === anchor.hash) return tipRead
       hasMismatch = true
-      throw new EndpointPrunedError('The endpoint does not have the block that history was built on')
+      throw new EndpointError('pruned', 'The endpoint does not have the block that history was built on')
     }
     try {
       return await client.read(readMatching, { work })
@@ -190,8 +188,9 @@ function disputedError({ chain }: ChainClient, number: number): UnavailableError
   )
 }
 
-function stoppedError({ chain }: ChainClient, { number }: Anchor): HistoryStoppedError {
-  return new HistoryStoppedError(
+function stoppedError({ chain }: ChainClient, { number }: Anchor): HistoryUnavailableError {
+  return new HistoryUnavailableError(
+    'stopped',
     `The history of chain ${chain.id} (${chain.name}) is stopped: block ${number} was final and is not part of the chain any more`,
     { retryAfterSec: STOPPED_RETRY_SEC },
   )

@@ -2,8 +2,9 @@ import { midnightStore } from '../../sql/functions.ts'
 import { midnightList, midnightListOpen } from '../../sql/queries.ts'
 import { readHeader } from '../chain/evm/read_block.ts'
 import { createBlockFinder, NoBlockError, type WitnessedBlock } from '../chain/past/block_at.ts'
-import { DisputeError, isCacheableForever, QUORUM } from '../chain/past/quorum.ts'
+import { isCacheableForever, QUORUM } from '../chain/past/quorum.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
+import { ChainUnavailableError, isUnavailable } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import { createServerTime, type ServerTime } from '../db/server_time.ts'
 import { untilAborted } from '../lib/async/abort.ts'
@@ -141,7 +142,7 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
       return block
     } catch (error) {
       const canKeep = error instanceof NoBlockError || error instanceof UnavailableError
-      if (knownBlock === undefined || !canKeep || error instanceof DisputeError) throw error
+      if (knownBlock === undefined || !canKeep || isUnavailable(error, 'disputed')) throw error
       recheck.recordAnswer(client, 0)
       return knownBlock
     }
@@ -150,8 +151,9 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
   return {
     /**
      * The last block at or before the midnight at the start of a day (whole days since the epoch). Throws
-     * `NoBlockError` if no later block proves that it is the last one, or if the chain started later; `DisputeError` if
-     * endpoints contradict each other or an earlier answer; else as `ChainClient.read`.
+     * `NoBlockError` if no later block proves that it is the last one, or if the chain started later;
+     * `ChainUnavailableError` (disputed) if endpoints contradict each other or an earlier answer; else as
+     * `ChainClient.read`.
      */
     async findBlock(client: ChainClient, day: number, work: Work): Promise<WitnessedBlock> {
       const key = `${client.chain.id}:${day}`
@@ -215,8 +217,9 @@ function warnReplaced({ chain, log }: ChainClient, day: number): void {
   log.warn({ msg: 'Corrected a midnight block that came from a single RPC endpoint', chainId: chain.id, day })
 }
 
-function disputedError({ chain: { id, name } }: ChainClient, day: number): DisputeError {
-  return new DisputeError(
+function disputedError({ chain: { id, name } }: ChainClient, day: number): ChainUnavailableError {
+  return new ChainUnavailableError(
+    'disputed',
     `Cannot trust the last block before day ${day} of chain ${id} (${name}): one endpoint gave another one before ` +
       '(second witness)',
   )

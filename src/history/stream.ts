@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
 import type { Work } from '../lib/async/work.ts'
-import { UpstreamError } from '../lib/error.ts'
+import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Range } from './range.ts'
 import type { PendingTip } from './tip.ts'
 
@@ -154,6 +154,24 @@ export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
 /** A block that will probably be final. Its actual time may be earlier than `timestampSec`. */
 export type ExpectedFinalBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
+/** A history cannot be served until an operator acts. */
+export class HistoryUnavailableError extends UnavailableError {
+  /**
+   * `stopped`: the chain no longer contains the block that its history was built on. `faulty`: rereading does not
+   * complete it, so the endpoints are wrong alike, or a check has a bug.
+   */
+  readonly reason: 'stopped' | 'faulty'
+
+  constructor(
+    reason: HistoryUnavailableError['reason'],
+    message: string,
+    options?: ConstructorParameters<typeof UnavailableError>[1],
+  ) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
 /** Name of the check that decides disputed logs: it fails if endpoints differ and no evidence decides. */
 export const SECOND_WITNESS_CHECK = 'second witness'
 
@@ -168,34 +186,23 @@ export class NoWitnessError extends UpstreamError {
 
 /** Logs must be missing in `fromBlock` to `toBlock`. `check` names the failed check for the caller: `pairing`. */
 export class IncompleteError extends Error {
-  override readonly name: string = 'IncompleteError'
+  override readonly name = 'IncompleteError'
   readonly check: string
   readonly fromBlock: number
   readonly toBlock: number
+  /** True if the check failed twice at one block although different endpoints gave the same logs. */
+  readonly isFaulty: boolean
 
-  constructor(
-    check: string,
-    { fromBlock, toBlock }: Range,
-    message = `The check "${check}" found that logs are missing in blocks ${fromBlock} to ${toBlock}`,
-  ) {
-    super(message)
+  constructor(check: string, { fromBlock, toBlock }: Range, { isFaulty = false } = {}) {
+    super(
+      isFaulty
+        ? `The check "${check}" fails in blocks ${fromBlock} to ${toBlock} although different endpoints gave the same logs`
+        : `The check "${check}" found that logs are missing in blocks ${fromBlock} to ${toBlock}`,
+    )
     this.check = check
     this.fromBlock = fromBlock
     this.toBlock = toBlock
-  }
-}
-
-/** A check failed twice at one block although different endpoints gave the same logs. */
-export class FaultyCheckError extends IncompleteError {
-  override readonly name = 'FaultyCheckError'
-
-  constructor({ check, ...range }: IncompleteError) {
-    const { fromBlock, toBlock } = range
-    super(
-      check,
-      range,
-      `The check "${check}" fails in blocks ${fromBlock} to ${toBlock} although different endpoints gave the same logs`,
-    )
+    this.isFaulty = isFaulty
   }
 }
 
@@ -206,7 +213,7 @@ export function classifyFailedCheck(
 ): IncompleteError {
   // Compare first blocks only: the last block may be the newest, which advances.
   const isSame = before?.check === error.check && before.fromBlock === error.fromBlock
-  return isSame && witnesses > 1 ? new FaultyCheckError(error) : error
+  return isSame && witnesses > 1 ? new IncompleteError(error.check, error, { isFaulty: true }) : error
 }
 
 /** A target that must be read first, at the same time as the newest block. */

@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { createCitingClient, presentCitation } from '../chain/receipt/citing.ts'
 import type { ChainRecord, LensQuery, RecordedCall } from '../chain/receipt/record.ts'
-import { createRecorder, UnrecordableError } from '../chain/receipt/recorder.ts'
+import { createRecorder } from '../chain/receipt/recorder.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfiguredFamily, FamilyServices } from '../family/contract.ts'
@@ -217,7 +217,7 @@ function listRecords(chain: FinanceChain, record: () => ChainRecord | undefined)
   try {
     return [record()].filter((each) => each !== undefined)
   } catch (error) {
-    if (error instanceof UnrecordableError) throw noReceiptError([chain], error.message)
+    if (error instanceof UpstreamError) throw noReceiptError([chain], error.message)
     throw error
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { type Block, matchesBlock, type PinnedBlock } from '../block.ts'
 import { readLatestBlock } from '../evm/read_block.ts'
-import { type Endpoint, LensUnsupportedError, RevertError, RpcRefusedError } from '../rpc/client.ts'
+import { type Endpoint, lensUnsupportedError, RevertError, RpcRefusedError } from '../rpc/client.ts'
 import { callBundled, callByOverride, type LensCall } from './bundle/bundle.ts'
 import { callDeployless } from './deployless.ts'
 
@@ -56,7 +56,7 @@ const LEARNED_MS = 10 * 60_000
  * Reads in the mode that worked last on this endpoint, else in the best one. Tries the next mode if the endpoint
  * refuses or the lens reverts without a reason, as it does when it runs out of gas or meets an unknown opcode. A
  * fallback mode is remembered for ten minutes, unless a better one was refused only for this request's size. When no
- * mode works, throws `LensUnsupportedError` if the endpoint supports none of them, else the last error. A revert
+ * mode works, throws `RpcRefusedError` (lens) if the endpoint supports none of them, else the last error. A revert
  * becomes an `UpstreamError`: lenses never revert with a reason, so the answer is wrong and another endpoint may be
  * right.
  */
@@ -85,7 +85,7 @@ export async function readByLens<T>(endpoint: Endpoint, reading: LensReading<T>,
     }
   }
   if (last === undefined) throw new UpstreamError(`Cannot read "${topic}": no way of reading is left`)
-  throw mayLearn && last instanceof RpcRefusedError ? new LensUnsupportedError(last) : last
+  throw mayLearn && last instanceof RpcRefusedError ? lensUnsupportedError(last) : last
 }
 
 function createAccess(

@@ -14,8 +14,8 @@ import {
   type RpcRequest,
 } from '../rpc/client.ts'
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
-import { HeadMismatchError, type HeadTracker } from '../rpc/endpoint_state/heads.ts'
-import { MissingBlockError } from '../rpc/error.ts'
+import type { HeadTracker } from '../rpc/endpoint_state/heads.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import type { Priority } from '../rpc/limiter.ts'
 import { createRetrier } from '../rpc/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation.ts'
@@ -56,7 +56,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
       try {
         return await send(request, work, priority)
       } catch (error) {
-        if (!(error instanceof MissingBlockError)) throw error
+        if (!hasFault(error, 'no_block')) throw error
         await clock.sleep(pauseMs, work.signal)
       }
     }
@@ -104,7 +104,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
         checkBlockAge(block, { chain, nowMs: clock.now() })
         const verdict = heads.observe(index, block)
         if (verdict !== 'believed' && !isLastResort)
-          throw new HeadMismatchError(`The endpoint is far ${verdict} beside others`)
+          throw new EndpointError('far_head', `The endpoint is far ${verdict} beside others`)
       },
       request: (request, work) => retry(() => ask({ timeoutMs, ...request }, work, priority), work.signal),
       call(request, work) {

@@ -5,28 +5,19 @@ import { BlockAgeError, blockAgeMaxSec } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
 import {
   type ChainClient,
+  ChainUnavailableError,
   ContractUnresponsiveError,
   type Endpoint,
-  EndpointsTimedOutError,
-  LensUnsupportedError,
   type PastBlock,
   type ReadOptions,
-  StatePrunedError,
+  RpcRefusedError,
 } from '../rpc/client.ts'
 import type { ClientOptions } from '../rpc/connection.ts'
 import { createEndpointDepths, type EndpointDepths } from '../rpc/endpoint_state/depths.ts'
 import { createHeadTracker } from '../rpc/endpoint_state/heads.ts'
 import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
-import {
-  EndpointPrunedError,
-  MissingBlockError,
-  MissingStateError,
-  RateLimitedError,
-  WrongStateError,
-} from '../rpc/error.ts'
-import { QueueFullError } from '../rpc/limiter.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import { createRotation, type MonitoredEndpoints, type RotationFailure, type RotationPolicy } from '../rpc/rotation.ts'
-import { ResponseTimeoutError } from '../rpc/transport.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'
 import { readLatestBlock } from './read_block.ts'
 
@@ -83,7 +74,7 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
   }
 
   /**
-   * Runs an attempt, remembers which past blocks the endpoint has, and throws `EndpointPrunedError` if it lacks one.
+   * Runs an attempt, remembers which past blocks the endpoint has, and throws `EndpointError` (pruned) if it lacks one.
    */
   async function withDepthTracking<T>(
     endpoint: ManagedEndpoint,
@@ -96,15 +87,15 @@ export function createChainClient<Row extends Chain>(options: ClientOptions & { 
       if (block !== undefined) depths.noteReached(endpoint.index, block.number)
       return answer
     } catch (error) {
-      const isDropped = error instanceof MissingStateError
-      if (past === undefined || !(isDropped || error instanceof MissingBlockError)) throw error
+      const isDropped = hasFault(error, 'no_state')
+      if (past === undefined || !(isDropped || hasFault(error, 'no_block'))) throw error
       if (block !== undefined) {
         const isYoung = !isSettled(block)
         // A young block may be late or replaced, so its absence does not show how far back the endpoint reaches.
         if (!isDropped && isYoung) throw error
-        if (!isYoung) depths.noteMissing(endpoint.index, block.number, { isWrong: error instanceof WrongStateError })
+        if (!isYoung) depths.noteMissing(endpoint.index, block.number, { isWrong: hasFault(error, 'wrong_state') })
       }
-      throw new EndpointPrunedError('The endpoint does not keep the block', { cause: error })
+      throw new EndpointError('pruned', 'The endpoint does not keep the block', { cause: error })
     }
   }
 
@@ -165,23 +156,27 @@ async function runVerified<T>(endpoint: ManagedEndpoint, run: () => Promise<T>, 
   return answered.value
 }
 
-/** Errors after which the endpoint might have answered with more time or less load. */
-const LATE = [ResponseTimeoutError, RateLimitedError, QueueFullError, AbortedError] as const
+/** True if the endpoint might have answered with more time or less load. */
+function isLateError(error: unknown): boolean {
+  return hasFault(error, 'late', 'busy', 'queue_full') || error instanceof AbortedError
+}
 
 function unavailableError({ id, name }: Chain, { attempts, errors, busyMs }: RotationFailure): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const isIncapable = errors.length > 0 && errors.every((error) => error instanceof LensUnsupportedError)
+  const isIncapable =
+    errors.length > 0 && errors.every((error) => error instanceof RpcRefusedError && error.reason === 'lens')
   const unresponsive = errors.find((error) => error instanceof ContractUnresponsiveError)
   const distant = errors.find((error) => error instanceof BlockAgeError)
   const told = distant && `the newest block of its endpoint is ${distant.distance}`
   const cause = unresponsive?.message ?? told
   const reason = cause === undefined ? `${after}${isIncapable ? NO_LENS : ''}` : ` because ${cause}`
-  const isLate =
-    unresponsive === undefined && (attempts === 0 || errors.some((error) => LATE.some((kind) => error instanceof kind)))
-  return new (isLate ? EndpointsTimedOutError : UnavailableError)(`Cannot read chain ${id} (${name})${reason}`, {
+  const isLate = unresponsive === undefined && (attempts === 0 || errors.some(isLateError))
+  const message = `Cannot read chain ${id} (${name})${reason}`
+  const options = {
     cause: unresponsive ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
-  })
+  }
+  return isLate ? new ChainUnavailableError('late', message, options) : new UnavailableError(message, options)
 }
 
 /** Creates the error of a read at a past block; it says how far back each endpoint reaches if all have pruned it. */
@@ -194,13 +189,14 @@ function unavailableBlockError(
   }: { readonly chain: Chain; readonly depths: EndpointDepths; readonly failure: RotationFailure },
 ): UnavailableError {
   const { id, name, rpcUrls } = chain
-  if (failure.errors.some((error) => !(error instanceof EndpointPrunedError))) return unavailableError(chain, failure)
+  if (failure.errors.some((error) => !hasFault(error, 'pruned'))) return unavailableError(chain, failure)
   const descriptions = rpcUrls.map((_, index) => {
     const floor = depths.getFloor(index)
     const depth = floor === undefined ? 'does not keep it' : `answered for blocks from ${floor} on`
     return `endpoint ${index + 1} of chain ${id} ${depth}`
   })
-  return new StatePrunedError(
+  return new ChainUnavailableError(
+    'pruned',
     `Cannot read chain ${id} (${name}) at block ${number}: ${descriptions.join(', ')}; ` +
       `set RPC_URL_${id} to an archive endpoint to read older blocks`,
     { cause: failure.errors.at(-1), retryAfterSec: RETRY_AFTER_SEC_MAX },

@@ -2,14 +2,14 @@ import type { Hex } from 'viem'
 import type { Work } from '../../lib/async/work.ts'
 import type { PinnedBlock } from '../block.ts'
 import type { Endpoint } from '../rpc/client.ts'
-import { MissingBlockError } from '../rpc/error.ts'
+import { EndpointError } from '../rpc/error.ts'
 import { parseLowerWord } from '../rpc/value.ts'
 
 export type BlockId = 'latest' | 'safe' | 'finalized' | bigint | { readonly hash: Hex }
 
 /**
- * Reads the header of a block of any age (`eth_getBlockByNumber`). Throws `MissingBlockError` if the endpoint does not
- * have the block, else as `Endpoint.request`.
+ * Reads the header of a block of any age (`eth_getBlockByNumber`). Throws `EndpointError` (no_block) if the endpoint
+ * does not have the block, else as `Endpoint.request`.
  */
 export async function readBlock(
   endpoint: Endpoint,
@@ -17,7 +17,7 @@ export async function readBlock(
   work: Work,
 ): Promise<PinnedBlock> {
   const header = await readHeader(endpoint, { chainId, at: number }, work)
-  if (header === undefined) throw new MissingBlockError('The endpoint does not have the block')
+  if (header === undefined) throw new EndpointError('no_block', 'The endpoint does not have the block')
   return header
 }
 

@@ -6,9 +6,10 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { PinnedBlock } from '../block.ts'
 import { readBlock } from '../evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../rpc/client.ts'
-import { MissingBlockError } from '../rpc/error.ts'
+import { isUnavailable } from '../rpc/client.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import { type Bracket, countBlocksUntil, findBracket, nextProbe } from './block_search.ts'
-import { DisputeError, getCacheTtlMs, isCacheableForever, QUORUM, readByQuorum } from './quorum.ts'
+import { getCacheTtlMs, isCacheableForever, QUORUM, readByQuorum } from './quorum.ts'
 
 /** Time limit of one search over all its headers, milliseconds. */
 const SEARCH_BUDGET_MS = 4_000
@@ -96,7 +97,7 @@ export function createBlockFinder(clock: Clock) {
       const read = [...numbers].map((number) => (within: Work) => readBlock(endpoint, { chainId, number }, within))
       knownBlocks = [...knownBlocks, ...(await allOrAbort(read, work))].sort((a, b) => (a.number < b.number ? -1 : 1))
     }
-    throw new MissingBlockError('The endpoint leads to no block of that time')
+    throw new EndpointError('no_block', 'The endpoint leads to no block of that time')
   }
 
   async function findTimes(
@@ -147,7 +148,7 @@ export function createBlockFinder(clock: Clock) {
     try {
       return await readNumber(client, { number, quorum: QUORUM }, work)
     } catch (error) {
-      if (!(error instanceof DisputeError)) throw error
+      if (!isUnavailable(error, 'disputed')) throw error
       const unconfirmed = await readNumber(client, { number, quorum: 1 }, work)
       if (isSettled(unconfirmed.timestampSec)) throw error
       return unconfirmed
@@ -173,8 +174,8 @@ export function createBlockFinder(clock: Clock) {
 
   return {
     /**
-     * Finds the block at a height. Throws `NoBlockError` above the newest block, `DisputeError` if endpoints disagree
-     * on a final block, else as `ChainClient.read`.
+     * Finds the block at a height. Throws `NoBlockError` above the newest block, `ChainUnavailableError` (disputed) if
+     * endpoints disagree on a final block, else as `ChainClient.read`.
      */
     findByNumber(client: ChainClient, number: bigint, work: Work): Promise<WitnessedBlock> {
       const find = (shared: Work) => findNumber(client, number, shared)
@@ -184,7 +185,7 @@ export function createBlockFinder(clock: Clock) {
      * Finds the last block at or before a moment (seconds since the epoch): the newest block if it is not later. Reads
      * a few headers from one endpoint, and from a second one concurrently if the moment is so old that its block is
      * final. Throws `NoBlockError` if the chain began later, or if the moment is in the future of both chain and clock;
-     * `DisputeError` if endpoints lead to different blocks; else as `ChainClient.read`.
+     * `ChainUnavailableError` (disputed) if endpoints lead to different blocks; else as `ChainClient.read`.
      */
     findByTime: (client: ChainClient, timeSec: bigint, work: Work) =>
       findByTime(client, { timeSec, isOver: false }, work),
@@ -239,7 +240,7 @@ async function readNumber(
     try {
       return await readBlock(endpoint, { chainId, number }, within)
     } catch (error) {
-      if (!(error instanceof MissingBlockError)) throw error
+      if (!hasFault(error, 'no_block')) throw error
       const head = await readBlock(endpoint, { chainId, number: 'latest' }, within)
       if (head.number < number) missingCount++
       if (newest === undefined || head.number > newest.number) newest = head

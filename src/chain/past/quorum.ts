@@ -1,8 +1,14 @@
 import { withTimeout } from '../../lib/async/wait.ts'
 import { limitWork, noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
-import { type ChainClient, type Endpoint, type ReadOptions, StatePrunedError } from '../rpc/client.ts'
-import { EndpointPrunedError } from '../rpc/error.ts'
+import {
+  type ChainClient,
+  ChainUnavailableError,
+  type Endpoint,
+  isUnavailable,
+  type ReadOptions,
+} from '../rpc/client.ts'
+import { EndpointError } from '../rpc/error.ts'
 
 /** Endpoints that must agree before a value is cached permanently. */
 export const QUORUM = 2
@@ -16,9 +22,6 @@ export interface QuorumResult<T> {
   /** Indexes of the endpoints that gave the value; fewer than the quorum if no others could be asked. */
   readonly endpoints: readonly number[]
 }
-
-/** Endpoints contradict each other, and no third one decides between them. */
-export class DisputeError extends UnavailableError {}
 
 interface QuorumOptions<T> extends ReadOptions {
   /** Number of endpoints that must agree. @default {2} */
@@ -38,8 +41,8 @@ interface EndpointAnswer<T> {
 /**
  * Runs `attempt` against several endpoints concurrently and returns the value that they agree on. If they disagree,
  * asks additional endpoints until enough agree. If fewer endpoints can answer (no more exist, or they have pruned the
- * block, fail or are late), returns the value of those. Throws `DisputeError` if they disagree and no endpoint is left
- * to decide; throws as `ChainClient.read` if none answers.
+ * block, fail or are late), returns the value of those. Throws `ChainUnavailableError` (disputed) if they disagree and
+ * no endpoint is left to decide; throws as `ChainClient.read` if none answers.
  */
 export async function readByQuorum<T>(
   client: ChainClient,
@@ -63,7 +66,7 @@ export async function readByQuorum<T>(
     const attemptOnce = async (endpoint: Endpoint, within: Work): Promise<EndpointAnswer<T>> => {
       const { index } = endpoint
       if ((readersByEndpoint.get(index) ?? reader) !== reader)
-        throw new EndpointPrunedError('Another reading asks the endpoint')
+        throw new EndpointError('pruned', 'Another reading asks the endpoint')
       readersByEndpoint.set(index, reader)
       const value = await attempt(endpoint, within)
       return { endpoint: index, value, text: toText(value) }
@@ -88,7 +91,7 @@ export async function readByQuorum<T>(
       const majority = findMajority(answers, (a, b) => a.text === b.text)
       const [first] = majority
       // Prefer a real failure over "state pruned".
-      if (first === undefined) throw failures.find((error) => !(error instanceof StatePrunedError)) ?? failures[0]
+      if (first === undefined) throw failures.find((error) => !isUnavailable(error, 'pruned')) ?? failures[0]
       if (majority.length === answers.length || majority.length >= quorum) {
         logContradictions(client, { what, wrong: answers.filter(({ text }) => text !== first.text) })
         return { value: first.value, endpoints: majority.map(({ endpoint }) => endpoint) }
@@ -143,11 +146,12 @@ function logContradictions(
 function disputeError(
   { chain: { id, name }, log }: ChainClient,
   { what, answers }: { readonly what: string; readonly answers: readonly EndpointAnswer<unknown>[] },
-): DisputeError {
+): ChainUnavailableError {
   const endpoints = answers.map(({ endpoint }) => endpoint + 1).sort((a, b) => a - b)
   log.warn({ msg: 'RPC endpoints contradicted each other', chainId: id, endpoints, what })
   const named = endpoints.join(' and ')
-  return new DisputeError(
+  return new ChainUnavailableError(
+    'disputed',
     `Cannot believe ${what} of chain ${id} (${name}): endpoints ${named} contradict each other (second witness)`,
   )
 }

@@ -12,20 +12,16 @@ import { findMajority, LATE_MS } from '../past/quorum.ts'
 import { readLensAnswer, toLensQuestion } from '../receipt/record.ts'
 import {
   type ChainClient,
+  ChainUnavailableError,
   type Endpoint,
   type EthCall,
+  isUnavailable,
   type ReadOptions,
   RevertError,
   RpcRefusedError,
 } from '../rpc/client.ts'
-import { EndpointPrunedError, MissingBlockError } from '../rpc/error.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import type { DissentRecorder } from './dissent_tracker.ts'
-
-/** No other endpoint gave bytes to compare, perhaps because only this endpoint has the block. */
-class AloneError extends EndpointPrunedError {}
-
-/** Too few endpoints gave the same bytes. */
-class QuorumError extends UnavailableError {}
 
 /** Answer of one endpoint. */
 interface EndpointAnswer {
@@ -55,8 +51,9 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
 ): Client {
   const { chain } = client
 
-  function quorumFailedError(message: string): QuorumError {
-    return new QuorumError(
+  function quorumFailedError(message: string): ChainUnavailableError {
+    return new ChainUnavailableError(
+      'quorum',
       `Cannot read chain ${chain.id} (${chain.name}): ${quorum} endpoints must give the same bytes, but ${message}`,
     )
   }
@@ -81,7 +78,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
         const { index } = witnessEndpoint
         const canAsk =
           reader === undefined ? lagging.delete(index) : (readersByEndpoint.get(index) ?? reader) === reader
-        if (!canAsk) throw new EndpointPrunedError('The endpoint was asked already')
+        if (!canAsk) throw new EndpointError('pruned', 'The endpoint was asked already')
         if (reader !== undefined) readersByEndpoint.set(index, reader)
         try {
           return {
@@ -93,10 +90,10 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
             ),
           }
         } catch (error) {
-          if (!(error instanceof MissingBlockError)) throw error
+          if (!hasFault(error, 'no_block')) throw error
           if (reader !== undefined) lagging.add(index)
           // A lag of one block is not a failure.
-          throw new EndpointPrunedError('The endpoint lags', { cause: error })
+          throw new EndpointError('pruned', 'The endpoint lags', { cause: error })
         }
       }
       return client.read(attempt, { ...reading, work: until }).catch(() => undefined)
@@ -158,7 +155,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
     }
     const absent = askedEndpoints.filter((index) => answers.every(({ endpoint }) => endpoint !== index))
     for (const index of absent) dissent(index, 'absent')
-    throw new AloneError(`${formatPositions(absent)} did not answer at the same block`)
+    throw new EndpointError('alone', `${formatPositions(absent)} did not answer at the same block`)
   }
 
   function wrapEndpoint(endpoint: Endpoint, reading: ReadOptions): Endpoint {
@@ -184,7 +181,7 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
     const { past, priority = 'caller' } = options
     if (priority === 'background' || past === 'header') return await client.read(attempt, options)
     const reading = { ...options, isBundled: false, isCompared: true }
-    let aloneError: AloneError | undefined
+    let aloneError: EndpointError | undefined
     try {
       return await client.read(async (endpoint, work) => {
         const wrapped = wrapEndpoint(endpoint, reading)
@@ -193,13 +190,13 @@ export function createQuorumClient<Row extends Chain, Client extends ChainClient
           for (const [topic, each] of wrapped.learned) endpoint.learned.set(topic, each)
           return answer
         } catch (error) {
-          if (error instanceof AloneError) aloneError = error
+          if (hasFault(error, 'alone')) aloneError = error
           throw error
         }
       }, reading)
     } catch (error) {
       if (aloneError === undefined || !(error instanceof UnavailableError)) throw error
-      throw error instanceof QuorumError ? error : quorumFailedError(aloneError.message)
+      throw isUnavailable(error, 'quorum') ? error : quorumFailedError(aloneError.message)
     }
   }
 

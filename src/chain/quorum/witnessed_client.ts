@@ -5,7 +5,7 @@ import type { Chain } from '../chain.ts'
 import { QUORUM } from '../past/quorum.ts'
 import { type CanaryBlock, type CanaryMemory, examineState, type StateEvidence } from '../past/state_canary.ts'
 import type { ChainClient, Endpoint, ReadOptions } from '../rpc/client.ts'
-import { EndpointPrunedError, WrongStateError } from '../rpc/error.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import { createQuorumClient } from './quorum_client.ts'
 
 /** How long what endpoints showed of a block is believed: a node behind an address may be replaced. */
@@ -13,9 +13,6 @@ const MEMORY_MS = 10 * 60_000
 /** Remembered states, over all endpoints of a chain. */
 const STATES_MAX = 20_000
 const NOT_REFUTED: readonly StateEvidence[] = ['proven', 'present', 'untold']
-
-/** The state that the endpoint answers from may be a later one, so another endpoint must give the same. */
-class UnprovenStateError extends Error {}
 
 interface Remembered<Value> {
   readonly value: Value
@@ -74,7 +71,7 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
       const asked = attempt(endpoint, work)
       let refusal: unknown
       asked.catch((error: unknown) => {
-        if (error instanceof EndpointPrunedError) refusal = error
+        if (hasFault(error, 'pruned')) refusal = error
       })
       await Promise.resolve()
       // Of readers that ask different endpoints, one leaves this one at once.
@@ -84,11 +81,11 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
       if (evidence.status === 'rejected') throw evidence.reason
       shown.add(evidence.value)
       if (evidence.value === 'refuted')
-        throw new WrongStateError('The endpoint answers from another state than that of the block')
+        throw new EndpointError('wrong_state', 'The endpoint answers from another state than that of the block')
       if (!accepted.includes(evidence.value)) {
         // That no transaction tells depends on the block, so other endpoints would show no more.
-        if (evidence.value === 'present') throw new UnprovenStateError('The endpoint may answer from a later state')
-        throw new EndpointPrunedError('The endpoint may answer from an empty state')
+        if (evidence.value === 'present') throw new Error('The endpoint may answer from a later state')
+        throw new EndpointError('pruned', 'The endpoint may answer from an empty state')
       }
       if (answer.status === 'rejected') throw answer.reason
       return answer.value

@@ -15,7 +15,7 @@ import {
   RpcRefusedError,
   type RpcRequest,
 } from '../rpc/client.ts'
-import { MissingBlockError } from '../rpc/error.ts'
+import { EndpointError } from '../rpc/error.ts'
 import {
   type ChainRecord,
   getCallKey,
@@ -31,11 +31,6 @@ import {
   readLensAnswer,
   toLensQuestion,
 } from './record.ts'
-
-/** The reads are not reproducible by a verifier. The message completes a sentence: `a contract answers by its gas`. */
-export class UnrecordableError extends Error {
-  override readonly name = 'UnrecordableError'
-}
 
 /** The newest block as the first read of an answer saw it. */
 interface Head {
@@ -196,12 +191,15 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
 
   return {
     client: recordingClient,
-    /** Returns the record; undefined without lens calls. Throws `UnrecordableError` if it is not reproducible. */
+    /**
+     * Returns the record; undefined without lens calls. Throws `UpstreamError` if a verifier cannot repeat the reads;
+     * its message completes a sentence: `a contract answers by its gas`.
+     */
     record(): ChainRecord | undefined {
       const [block, ...otherBlocks] = recorded.blocks.values()
       if (block === undefined) return undefined
       const [fault = otherBlocks.length > 0 ? 'it was read at several blocks' : undefined] = recorded.faults
-      if (fault !== undefined) throw new UnrecordableError(fault)
+      if (fault !== undefined) throw new UpstreamError(fault)
       const results = [...recorded.results].filter(
         ([, each]) => !isLatestHeaderRequest(each) || !isBlockHeader(each, block),
       )
@@ -222,7 +220,7 @@ async function readHead(
 ): Promise<Head> {
   const parse = (raw: unknown): Head => {
     const header = parseHeader(raw, number ?? 'latest')
-    if (header === undefined) throw new MissingBlockError('The endpoint does not have the block')
+    if (header === undefined) throw new EndpointError('no_block', 'The endpoint does not have the block')
     return { raw, block: { chainId, ...header } }
   }
   const tag = number === undefined ? 'latest' : `0x${number.toString(16)}`

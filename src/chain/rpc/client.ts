@@ -164,30 +164,58 @@ export class ContractUnresponsiveError extends UpstreamError {
   }
 }
 
-/** No endpoint is known to have the state of the block. */
-export class StatePrunedError extends UnavailableError {}
+/** Why a chain could not be read, where callers decide by it. */
+type UnavailableReason =
+  /** No endpoint is known to have the state of the block. */
+  | 'pruned'
+  /** No endpoint answered, and at least one was late or rate-limited, so a retry under less load may succeed. */
+  | 'late'
+  /** Endpoints contradict each other, and no third one decides between them. */
+  | 'disputed'
+  /** Too few endpoints gave the same bytes. */
+  | 'quorum'
 
-/** No endpoint answered, and at least one was late or rate-limited, so a retry under less load may succeed. */
-export class EndpointsTimedOutError extends UnavailableError {}
+/** A chain could not be read, for a reason that callers decide by. */
+export class ChainUnavailableError extends UnavailableError {
+  readonly reason: UnavailableReason
+
+  constructor(reason: UnavailableReason, message: string, options?: ConstructorParameters<typeof UnavailableError>[1]) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+/** True if a chain could not be read for one of these reasons. */
+export function isUnavailable(
+  error: unknown,
+  ...reasons: readonly UnavailableReason[]
+): error is ChainUnavailableError {
+  return error instanceof ChainUnavailableError && reasons.includes(error.reason)
+}
 
 /** The endpoint answered with a JSON-RPC error about the request, which does not affect its health. */
 export class RpcRefusedError extends Error {
   override readonly name = 'RpcRefusedError'
   readonly code: number
-  /** `kind`: unsupported kind of request. `size`: gas, bytes or time ran out, so a smaller request may work. */
-  readonly reason: 'kind' | 'size'
+  /**
+   * `kind`: unsupported kind of request. `size`: gas, bytes or time ran out, so a smaller request may work. `lens`: no
+   * mode of lenses is supported; `cause` is the last refusal.
+   */
+  readonly reason: 'kind' | 'size' | 'lens'
 
-  constructor(code: number, message: string, reason: RpcRefusedError['reason'] = 'kind') {
-    super(message)
+  constructor(
+    code: number,
+    message: string,
+    reason: RpcRefusedError['reason'] = 'kind',
+    options?: { readonly cause: RpcRefusedError },
+  ) {
+    super(message, options)
     this.code = code
     this.reason = reason
   }
 }
 
-/** The endpoint supports no lens mode; `cause` is its last refusal. */
-export class LensUnsupportedError extends RpcRefusedError {
-  constructor(cause: RpcRefusedError) {
-    super(cause.code, 'The endpoint runs no lens')
-    this.cause = cause
-  }
+/** The error of an endpoint that supports no mode of lenses; `cause` is its last refusal. */
+export function lensUnsupportedError(cause: RpcRefusedError): RpcRefusedError {
+  return new RpcRefusedError(cause.code, 'The endpoint runs no lens', 'lens', { cause })
 }

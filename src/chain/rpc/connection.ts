@@ -4,11 +4,11 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { RevertError, type RpcRequest } from './client.ts'
 import { createHealth } from './endpoint_state/health.ts'
-import { RateLimitedError } from './error.ts'
+import { EndpointError, hasFault } from './error.ts'
 import type { Fetch } from './http_client.ts'
 import { createRequestLimiter, divideLimits, ENDPOINT_LIMITS, type Priority, type RequestLimiter } from './limiter.ts'
 import { classifyRpcOutcome, type RpcRecorder } from './metrics.ts'
-import { createTransport, ResponseTimeoutError, type TransportOptions } from './transport.ts'
+import { createTransport, type TransportOptions } from './transport.ts'
 
 /** One RPC endpoint: limits concurrent requests, and measures and records each. */
 export type Connection = ReturnType<typeof createConnection>
@@ -39,9 +39,6 @@ export interface ConnectionOptions
   readonly random: () => number
 }
 
-/** A request timed out while the endpoint answered others; does not affect its health. */
-export class SlowRequestError extends ResponseTimeoutError {}
-
 /** Creates the connection to an endpoint, which is assumed healthy. Throws for a URL that `parseRpcUrl` refuses. */
 export function createConnection(url: string, options: ConnectionOptions) {
   const { index, clock, random, record, backgroundRate, sharedLimiter, processes = 1 } = options
@@ -67,17 +64,18 @@ export function createConnection(url: string, options: ConnectionOptions) {
       record?.(outcome, clock.monotonicMs() - startedMs, index + 1)
       if (outcome === 'failed') health.countError()
       if (error instanceof RevertError) answeredCount++
-      if (error instanceof RateLimitedError && priority === 'caller') limiter.slowDown()
-      const isSlow = error instanceof ResponseTimeoutError && answeredCount > countBefore
-      throw isSlow ? new SlowRequestError(error.message, { cause: error }) : error
+      if (hasFault(error, 'busy') && priority === 'caller') limiter.slowDown()
+      const isSlow = hasFault(error, 'late') && answeredCount > countBefore
+      throw isSlow ? new EndpointError('slow', error.message, { cause: error }) : error
     }
   }
 
   return {
     health,
     /**
-     * Throws as the transport, and `QueueFullError` if too many requests wait already. Outcomes of background requests
-     * change neither the latency nor the limits of callers: their answers are long, and their rate limits are separate.
+     * Throws as the transport, and `EndpointError` (queue_full) if too many requests wait already. Outcomes of
+     * background requests change neither the latency nor the limits of callers: their answers are long, and their rate
+     * limits are separate.
      */
     async send<T>(request: RpcRequest<T>, work: Work, priority: Priority = 'caller'): Promise<T> {
       if (priority === 'background') await backgroundRate?.(work.signal)

@@ -4,37 +4,75 @@ import { RevertError, RpcRefusedError } from './client.ts'
 import type { RpcErrorObject } from './refusal.ts'
 import { isBytes } from './value.ts'
 
-/** The endpoint limits its rate. */
-export class RateLimitedError extends UpstreamError {
-  /** The requested pause, milliseconds; undefined if the endpoint gave none. */
+/** How an endpoint failed, where callers decide by it. */
+export type EndpointFault =
+  /** It limits its rate. */
+  | 'busy'
+  /** It answered that it failed, without a reason that is known. */
+  | 'failed'
+  /** The node that answered does not have the block, perhaps only temporarily. */
+  | 'no_block'
+  /** The node has pruned the state or the body of the block, or its plan does not include it. */
+  | 'no_state'
+  /** The node answered from another state than that of the block, as one does that is being mended or replaced. */
+  | 'wrong_state'
+  /** It has not reached the requested block yet; does not affect its health. */
+  | 'behind'
+  /** It does not support the request, so a retry cannot help; does not affect its health. */
+  | 'unsupported'
+  /** The answer to a search exceeds the size limits; another endpoint's would be as long. */
+  | 'long_search'
+  /** It has pruned the requested past data. */
+  | 'pruned'
+  /** No other endpoint gave bytes to compare, perhaps because only this one has the block. */
+  | 'alone'
+  /** An answer exceeds the size limits. */
+  | 'too_large'
+  /** Too many of this service's calls already wait for it; does not affect its health. */
+  | 'queue_full'
+  /** The answer did not arrive in time. */
+  | 'late'
+  /** The answer did not arrive in time while others did; does not affect its health. */
+  | 'slow'
+  /** Its newest block is far off the others'; does not affect its health. */
+  | 'far_head'
+  /** It gave logs that cannot be right. */
+  | 'false_logs'
+  /** It accepts fewer topics in a filter of logs. */
+  | 'wide_filter'
+
+/** Faults that are also one of a more general kind. */
+const GENERAL_FAULTS: Partial<Record<EndpointFault, EndpointFault>> = {
+  wrong_state: 'no_state',
+  long_search: 'unsupported',
+  pruned: 'unsupported',
+  alone: 'pruned',
+  slow: 'late',
+}
+
+/** An endpoint failed at a request; of a Solana client, all its endpoints. */
+export class EndpointError extends UpstreamError {
+  readonly fault: EndpointFault
+  /** The requested pause of a busy endpoint, milliseconds; undefined if it gave none. */
   readonly retryAfterMs: number | undefined
 
-  constructor(message: string, retryAfterMs: number | undefined) {
-    super(message)
+  constructor(
+    fault: EndpointFault,
+    message: string,
+    { cause, retryAfterMs }: { readonly cause?: unknown; readonly retryAfterMs?: number | undefined } = {},
+  ) {
+    super(message, { cause })
+    this.fault = fault
     this.retryAfterMs = retryAfterMs
   }
 }
 
-/** The endpoint answered that it failed, without a reason that is known. */
-export class EndpointFailureError extends UpstreamError {}
-
-/** The node that answered does not have the block, perhaps only temporarily. */
-export class MissingBlockError extends UpstreamError {}
-
-/** The node has pruned the state or the body of the block, or its plan does not include it. */
-export class MissingStateError extends UpstreamError {}
-
-/** The node answered from another state than that of the block, as one does that is being mended or replaced. */
-export class WrongStateError extends MissingStateError {}
-
-/** An error that does not affect the endpoint's health. */
-export class HealthNeutralError extends UpstreamError {}
-
-/** The endpoint does not support the request, so a retry cannot help; does not affect its health. */
-export class UnsupportedRequestError extends HealthNeutralError {}
-
-/** The endpoint has pruned the requested past data. */
-export class EndpointPrunedError extends UnsupportedRequestError {}
+/** True if the error is an endpoint's and has one of these faults, or a special kind of one. */
+export function hasFault(error: unknown, ...faults: readonly EndpointFault[]): error is EndpointError {
+  let fault = error instanceof EndpointError ? error.fault : undefined
+  while (fault !== undefined && !faults.includes(fault)) fault = GENERAL_FAULTS[fault]
+  return fault !== undefined
+}
 
 /**
  * Messages of a reverted call: geth, Erigon, reth and anvil code 3 with data; Besu, older geth and
@@ -82,9 +120,9 @@ const REQUEST_CODES: ReadonlySet<number> = new Set([-32700, -32600, -32601, -326
 const BUSY_CODES: ReadonlySet<number> = new Set([429, -32007, -32016])
 
 /**
- * Maps a JSON-RPC error to `RevertError`, `RpcRefusedError`, `RateLimitedError` or another `UpstreamError`. Reverts are
- * recognised early, because their message may quote a text that the contract's author chose. The node's own message is
- * never repeated, since it may quote a URL with a key in it.
+ * Maps a JSON-RPC error to `RevertError`, `RpcRefusedError`, `EndpointError` (busy) or another `UpstreamError`. Reverts
+ * are recognised early, because their message may quote a text that the contract's author chose. The node's own message
+ * is never repeated, since it may quote a URL with a key in it.
  */
 export function errorFromRpc(error: RpcErrorObject): Error {
   const { code, message } = error
@@ -93,17 +131,17 @@ export function errorFromRpc(error: RpcErrorObject): Error {
   if (isShortOfGas(error)) return refused('size')
   const reverted = findRevertData(error)
   if (reverted !== undefined) return new RevertError(reverted)
-  if (BUSY_CODES.has(code) || RATE.test(message)) return new RateLimitedError('The endpoint limits its rate', undefined)
+  if (BUSY_CODES.has(code) || RATE.test(message)) return new EndpointError('busy', 'The endpoint limits its rate')
   if (code === -32601 || NO_METHOD.test(message)) return refused('kind')
   if (code === PRUNED_CODE || NO_STATE.test(message)) {
-    return new MissingStateError('The endpoint does not have the state of the block')
+    return new EndpointError('no_state', 'The endpoint does not have the state of the block')
   }
   if (NOT_SYNCED.test(message)) return new UpstreamError('The endpoint is not synced')
-  if (NO_BLOCK.test(message)) return new MissingBlockError('The endpoint does not have the block')
+  if (NO_BLOCK.test(message)) return new EndpointError('no_block', 'The endpoint does not have the block')
   if (TOO_MUCH.test(message)) return refused('size')
   if (FAULT.test(message)) return new RevertError('0x')
   if (REQUEST_CODES.has(code) || UNABLE.test(message)) return refused('kind')
-  return new EndpointFailureError(`The endpoint failed (JSON-RPC ${code})`)
+  return new EndpointError('failed', `The endpoint failed (JSON-RPC ${code})`)
 }
 
 /**

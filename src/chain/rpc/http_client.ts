@@ -5,8 +5,9 @@ import { createWork } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { limitInterimAnswers } from '../../lib/interim_answers.ts'
+import { hasFault } from './error.ts'
 import { createRequestLimiter } from './limiter.ts'
-import { ACCEPTED_CODINGS, BODY_BYTES_MAX, ResponseTooLargeError, responseTooLargeError, unpack } from './unpack.ts'
+import { ACCEPTED_CODINGS, BODY_BYTES_MAX, responseTooLargeError, unpack } from './unpack.ts'
 
 /** The part of an HTTP answer that is read. */
 export interface HttpAnswer extends Pick<Response, 'ok' | 'status'> {
@@ -63,7 +64,7 @@ export function createHttpClient(clock: Clock) {
     const coding = headers['content-encoding']
     try {
       const body = await read(SMALL_BYTES_MAX).catch((error: unknown) => {
-        if (!(error instanceof ResponseTooLargeError)) throw error
+        if (!hasFault(error, 'too_large')) throw error
         return largeBodies.run(() => read(BODY_BYTES_MAX), createWork(signal))
       })
       const bytes = coding === undefined ? body : await unpacking.run(() => unpack(body, coding), createWork(signal))
@@ -172,7 +173,7 @@ function createBodyReader(incoming: IncomingMessage) {
 
   return {
     /**
-     * Reads the whole body. Throws `ResponseTooLargeError` if it is longer, and can then be called again for more;
+     * Reads the whole body. Throws `EndpointError` (too_large) if it is longer, and can then be called again for more;
      * `UpstreamError` if it was cut off.
      */
     async read(stepMax: number): Promise<Uint8Array> {

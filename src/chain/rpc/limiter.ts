@@ -1,9 +1,6 @@
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Requesters, Work } from '../../lib/async/work.ts'
-import { UpstreamError } from '../../lib/error.ts'
-
-/** Too many of this service's calls already wait for an endpoint; does not affect its health. */
-export class QueueFullError extends UpstreamError {}
+import { EndpointError } from './error.ts'
 
 /** Priority of a call: a caller waits for it, or it is background work. */
 export type Priority = 'caller' | 'background'
@@ -91,7 +88,7 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
     if (free !== undefined) return free
     const requester = queued[priority].pickLeastLoaded(requesters)
     if (!queued[priority].canAdd(requester, waitingMax)) {
-      throw new QueueFullError('Too many calls are waiting for the endpoint')
+      throw new EndpointError('queue_full', 'Too many calls are waiting for the endpoint')
     }
     queued[priority].add(requester)
     let granted: (() => void) | undefined
@@ -150,10 +147,9 @@ export function createRequestLimiter({ runningMax, runningMin, waitingMax }: Con
 
   return {
     /**
-     * Runs a task in its turn; the requester with the fewest running tasks goes first; a shared
-     * task counts for the one with the fewest. Background work runs only in slots that callers leave
-     * free. Throws `QueueFullError` if too many of the requester's tasks wait already, `AbortedError` if `work` ends
-     * while waiting.
+     * Runs a task in its turn; the requester with the fewest running tasks goes first; a shared task counts for the one
+     * with the fewest. Background work runs only in slots that callers leave free. Throws `EndpointError` (queue_full)
+     * if too many of the requester's tasks wait already, `AbortedError` if `work` ends while waiting.
      */
     async run<T>(task: () => Promise<T>, work: Work, priority: Priority = 'caller'): Promise<T> {
       const release = await acquire(work, priority)

@@ -1,7 +1,7 @@
 import { AbortedError } from '../../lib/error.ts'
 import { LATENCY_BUCKETS_SEC, type Metrics } from '../../lib/metrics.ts'
 import { RevertError, RpcRefusedError } from './client.ts'
-import { RateLimitedError } from './error.ts'
+import { hasFault } from './error.ts'
 
 /** Outcome of a request: `busy` is a rate limit, `refused` an unsupported request, `left` an aborted one. */
 type RpcOutcome = 'ok' | 'reverted' | 'refused' | 'busy' | 'failed' | 'left'
@@ -32,6 +32,6 @@ export function createRpcMetrics(metrics: Metrics): (chainId: number) => RpcReco
 export function classifyRpcOutcome(error: unknown): RpcOutcome {
   if (error instanceof RevertError) return 'reverted'
   if (error instanceof RpcRefusedError) return 'refused'
-  if (error instanceof RateLimitedError) return 'busy'
+  if (hasFault(error, 'busy')) return 'busy'
   return error instanceof AbortedError ? 'left' : 'failed'
 }

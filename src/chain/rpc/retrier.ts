@@ -1,23 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { RevertError } from './client.ts'
-import { MissingBlockError, MissingStateError, RateLimitedError } from './error.ts'
-import { QueueFullError } from './limiter.ts'
-import { ResponseTimeoutError } from './transport.ts'
-import { ResponseTooLargeError } from './unpack.ts'
+import { hasFault } from './error.ts'
 
 /** Pause before a retry, milliseconds; doubled each time, with a jitter of up to the same length. */
 const AGAIN_MS = 50
 /** Default number of retries. */
 const AGAIN_MAX = 4
 /** Errors that a retry cannot fix, or only after as long again. */
-const LASTING = [
-  QueueFullError,
-  ResponseTimeoutError,
-  ResponseTooLargeError,
-  MissingBlockError,
-  MissingStateError,
-] as const
+const LASTING = ['queue_full', 'late', 'too_large', 'no_block', 'no_state'] as const
 
 /**
  * Creates a retrier for the requests of one read, so that one failed or rate-limited request does not end the read. The
@@ -40,7 +31,7 @@ export function createRetrier(options: {
 }) {
   const { clock, remainingMs, onRateLimited = () => {}, random, retriesMax = AGAIN_MAX } = options
   let { isBegun = false } = options
-  const canRepeat = (error: unknown) => isBegun || (options.isAlone === true && error instanceof RateLimitedError)
+  const canRepeat = (error: unknown) => isBegun || (options.isAlone === true && hasFault(error, 'busy'))
   return async <T>(request: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     for (let retries = 0; ; retries++) {
       try {
@@ -50,10 +41,10 @@ export function createRetrier(options: {
       } catch (error) {
         if (error instanceof RevertError) isBegun = true
         if (!canRepeat(error) || retries >= retriesMax || !isTransient(error)) throw error
-        const retryAfterMs = error instanceof RateLimitedError ? (error.retryAfterMs ?? 0) : 0
+        const retryAfterMs = hasFault(error, 'busy') ? (error.retryAfterMs ?? 0) : 0
         const pauseMs = Math.max(retryAfterMs, AGAIN_MS * 2 ** retries * (1 + random()))
         if (pauseMs >= remainingMs()) throw error
-        if (error instanceof RateLimitedError) onRateLimited(error.retryAfterMs)
+        if (hasFault(error, 'busy')) onRateLimited(error.retryAfterMs)
         await clock.sleep(pauseMs, signal)
       }
     }
@@ -61,5 +52,5 @@ export function createRetrier(options: {
 }
 
 function isTransient(error: unknown): boolean {
-  return error instanceof UpstreamError && !LASTING.some((kind) => error instanceof kind)
+  return error instanceof UpstreamError && !hasFault(error, ...LASTING)
 }

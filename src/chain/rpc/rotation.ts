@@ -4,25 +4,14 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from './client.ts'
-import { SlowRequestError } from './connection.ts'
-import { HeadMismatchError } from './endpoint_state/heads.ts'
 import type { Health, HealthState } from './endpoint_state/health.ts'
-import { HealthNeutralError, RateLimitedError, UnsupportedRequestError } from './error.ts'
-import { QueueFullError } from './limiter.ts'
-import { ResponseTimeoutError } from './transport.ts'
-import { ResponseTooLargeError } from './unpack.ts'
+import { hasFault } from './error.ts'
 
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
 
-/** Errors after which the same endpoint is not tried again. */
-const LASTING = [
-  RpcRefusedError,
-  HeadMismatchError,
-  UnsupportedRequestError,
-  ContractUnresponsiveError,
-  ResponseTooLargeError,
-] as const
+/** Faults after which the same endpoint is not tried again. */
+const LASTING = ['far_head', 'unsupported', 'too_large'] as const
 
 interface RotatingEndpoint extends Pick<Endpoint, 'index'> {
   readonly health: Health
@@ -208,8 +197,9 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
         })
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof RpcRefusedError) && !work.signal.aborted) throw error
-        if (LASTING.some((kind) => error instanceof kind)) tries.set(endpoint, triesMax)
-        if (error instanceof HeadMismatchError) doubtedEndpoints.push(endpoint)
+        const isLasting = error instanceof RpcRefusedError || error instanceof ContractUnresponsiveError
+        if (isLasting || hasFault(error, ...LASTING)) tries.set(endpoint, triesMax)
+        if (hasFault(error, 'far_head')) doubtedEndpoints.push(endpoint)
         errors.push(error)
       }
     }
@@ -252,19 +242,8 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
 
 /** Minimum time between two routine probes of endpoints other than the serving one. */
 const PROBE_INTERVAL_MS = 10_000
-/** Errors that do not affect an endpoint's health. */
-const HEALTH_NEUTRAL = [
-  HealthNeutralError,
-  QueueFullError,
-  HeadMismatchError,
-  ContractUnresponsiveError,
-  SlowRequestError,
-  // The request asked for too much, and callers choose it.
-  ResponseTooLargeError,
-] as const
-
-/** Errors of an endpoint that is reachable. */
-const ANSWERS = [RateLimitedError, QueueFullError] as const
+/** Faults that do not affect an endpoint's health; callers choose requests whose answers are too large. */
+const HEALTH_NEUTRAL = ['behind', 'unsupported', 'queue_full', 'far_head', 'slow', 'too_large'] as const
 
 /** Creates a monitor that updates the health of one chain's endpoints from their answers, and probes them. */
 function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOptions<E>) {
@@ -292,12 +271,15 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
 
   function isFailure(error: unknown): error is Error {
     if (error instanceof RpcRefusedError) return policy.blamesRefusals
-    return error instanceof UpstreamError && !HEALTH_NEUTRAL.some((kind) => error instanceof kind)
+    return (
+      error instanceof UpstreamError &&
+      !(error instanceof ContractUnresponsiveError || hasFault(error, ...HEALTH_NEUTRAL))
+    )
   }
 
   function noteFailure({ health, index }: E, error: unknown): void {
-    if (error instanceof RateLimitedError) health.recordRateLimit(error.retryAfterMs)
-    if (error instanceof RateLimitedError || !isFailure(error) || countedErrors.has(error)) return
+    if (hasFault(error, 'busy')) health.recordRateLimit(error.retryAfterMs)
+    if (hasFault(error, 'busy') || !isFailure(error) || countedErrors.has(error)) return
     countedErrors.add(error)
     const wasLost = isLost(health.state())
     health.recordFailure()
@@ -311,7 +293,7 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
         await probe(endpoint, backgroundWork)
       } catch (error) {
         // An endpoint that is far behind still answers; the rotation decides whether to use it.
-        if (!(error instanceof HeadMismatchError)) {
+        if (!hasFault(error, 'far_head')) {
           if (!background.signal.aborted) noteFailure(endpoint, error)
           return error
         }
@@ -340,7 +322,7 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
         return answer
       } catch (error) {
         if (!blames || signal.aborted) throw error
-        const isInconclusive = error instanceof ResponseTimeoutError && isFailure(error)
+        const isInconclusive = hasFault(error, 'late') && isFailure(error)
         // A timeout can make an endpoint at most doubtful; a probe of its head decides whether request or endpoint is
         // slow.
         if (!isInconclusive || endpoint.health.state() === 'ready') noteFailure(endpoint, error)
@@ -365,7 +347,8 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
       const results = await Promise.all(
         endpoints.map(async (endpoint) => {
           const error = (await probeOnce(endpoint)) && (await probeOnce(endpoint))
-          const isUnresponsive = error !== undefined && !ANSWERS.some((kind) => error instanceof kind)
+          // A busy endpoint is reachable.
+          const isUnresponsive = error !== undefined && !hasFault(error, 'busy', 'queue_full')
           return isUnresponsive ? [{ endpoint: endpoint.index + 1, reason: formatReason(error) }] : []
         }),
       )

@@ -4,14 +4,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../lib/error.ts'
 import { isWithinJsonLimits } from '../../lib/text/json.ts'
 import { RevertError, RpcRefusedError, type RpcRequest } from './client.ts'
-import { EndpointFailureError, errorFromRpc, RateLimitedError } from './error.ts'
+import { EndpointError, errorFromRpc } from './error.ts'
 import { createHttpClient, type Fetch, type HttpAnswer } from './http_client.ts'
 import { getRpcError, parseObject, parseRefusal, parseRetryAfterMs, type RpcErrorObject } from './refusal.ts'
-import { ResponseTooLargeError } from './unpack.ts'
 import { parseRpcUrl, RPC_URL_EXPECTED } from './url.ts'
-
-/** The answer did not arrive in time. */
-export class ResponseTimeoutError extends UpstreamError {}
 
 /** JSON limits far above honest answers: Solana nests six levels, and 10,000 logs have 130,000 values. */
 const BODY_JSON_LIMITS = { levelsMax: 32, valuesMax: 200_000 } as const
@@ -34,7 +30,7 @@ const EVM_MEANINGS: RpcErrorMapping = {
   fromRpc: errorFromRpc,
   fromStatus(status) {
     const message = `The endpoint answered HTTP ${status}`
-    return TIMEOUT_STATUSES.has(status) ? new ResponseTimeoutError(message) : new EndpointFailureError(message)
+    return TIMEOUT_STATUSES.has(status) ? new EndpointError('late', message) : new EndpointError('failed', message)
   },
 }
 
@@ -67,8 +63,8 @@ export function createTransport(options: TransportOptions) {
   return {
     /**
      * Sends a request. Throws `RevertError`, `RpcRefusedError`, `AbortedError` if the caller left, and `UpstreamError`
-     * for everything else: a timeout, 429 (`RateLimitedError`), 5xx, HTML, an answer that is too long, malformed or for
-     * another request.
+     * for everything else: a timeout, 429 (`EndpointError`, busy), 5xx, HTML, an answer that is too long, malformed or
+     * for another request.
      */
     async send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
       const { method, params, parse, rewrite, mapRefusal, timeoutMs = options.timeoutMs } = request
@@ -87,7 +83,7 @@ export function createTransport(options: TransportOptions) {
         if (signal.aborted) throw new AbortedError('The caller left')
         if (deadline.signal.aborted) {
           httpClient.closeSilent(sentMs)
-          throw new ResponseTimeoutError(`No answer within ${timeoutMs} ms`)
+          throw new EndpointError('late', `No answer within ${timeoutMs} ms`)
         }
         throw error instanceof UpstreamError || error instanceof RevertError || error instanceof RpcRefusedError
           ? error
@@ -122,11 +118,12 @@ async function parseResponse<T>({ response, text, id, parse, mapRefusal, meaning
   const refusal = mapRefusal === undefined ? undefined : parseRefusal(response, text)
   const mappedError = refusal === undefined ? undefined : mapRefusal?.(refusal)
   if (mappedError !== undefined) throw mappedError
-  if (status === 429) throw new RateLimitedError('The endpoint limits its rate', parseRetryAfterMs(response))
+  if (status === 429)
+    throw new EndpointError('busy', 'The endpoint limits its rate', { retryAfterMs: parseRetryAfterMs(response) })
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
   if (isLong) await yieldToEventLoop()
   if (!isWithinJsonLimits(text, BODY_JSON_LIMITS))
-    throw new ResponseTooLargeError('The answer nests too deep or has too many values')
+    throw new EndpointError('too_large', 'The answer nests too deep or has too many values')
   if (isLong) await yieldToEventLoop()
   const body = parseObject(text)
   const error = body === undefined ? undefined : getRpcError(body)

@@ -1,9 +1,7 @@
 import { promisify } from 'node:util'
 import zlib, { type ZlibOptions } from 'node:zlib'
 import { UpstreamError } from '../../lib/error.ts'
-
-/** An answer exceeds the size limits. */
-export class ResponseTooLargeError extends UpstreamError {}
+import { EndpointError } from './error.ts'
 
 /** Size limit of an answer, bytes, packed and unpacked: far above honest answers, and small enough for memory. */
 export const BODY_BYTES_MAX = 8 * 1024 * 1024
@@ -38,7 +36,7 @@ export const ACCEPTED_CODINGS = [...DECODERS.keys()].filter((name) => name !== '
 
 /**
  * Unpacks a body by its `Content-Encoding`, and stops at `BODY_BYTES_MAX`: a few hundred bytes may stand for gigabytes.
- * Throws `ResponseTooLargeError`, and `UpstreamError` for bytes or a coding that cannot be read.
+ * Throws `EndpointError` (too_large), and `UpstreamError` for bytes or a coding that cannot be read.
  */
 export async function unpack(body: Uint8Array, contentEncoding: string | undefined): Promise<Uint8Array> {
   const codings = (contentEncoding ?? '')
@@ -62,6 +60,6 @@ export async function unpack(body: Uint8Array, contentEncoding: string | undefin
 }
 
 /** The error of a body beyond `BODY_BYTES_MAX`. */
-export function responseTooLargeError(): ResponseTooLargeError {
-  return new ResponseTooLargeError(`The answer is longer than ${BODY_BYTES_MAX} bytes`)
+export function responseTooLargeError(): EndpointError {
+  return new EndpointError('too_large', `The answer is longer than ${BODY_BYTES_MAX} bytes`)
 }

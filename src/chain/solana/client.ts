@@ -5,10 +5,8 @@ import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
 import { type ClientOptions, type Connection, createConnection } from '../rpc/connection.ts'
 import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
-import { RateLimitedError, UnsupportedRequestError } from '../rpc/error.ts'
+import { EndpointError, hasFault } from '../rpc/error.ts'
 import { createRotation, type MonitoredEndpoints, type RotationFailure, type RotationPolicy } from '../rpc/rotation.ts'
-import { ResponseTimeoutError } from '../rpc/transport.ts'
-import { ResponseTooLargeError } from '../rpc/unpack.ts'
 import {
   ACCOUNT_BYTES_MAX,
   type AccountsAtSlot,
@@ -18,7 +16,7 @@ import {
   type SolanaAccounts,
 } from './accounts.ts'
 import { CLOCK_ADDRESS, checkClock, parseClock, type SolanaClock } from './clock.ts'
-import { AllRateLimitedError, MethodRefusedError, SOLANA_ERROR_MAPPING } from './error.ts'
+import { SOLANA_ERROR_MAPPING } from './error.ts'
 import { type AccountGroup, readGroups } from './groups.ts'
 import {
   getSearchKey,
@@ -86,13 +84,16 @@ export interface SolanaSession {
    * accounts of other items too.
    */
   grouped(items: readonly (readonly string[])[], options?: GroupsOptions): Promise<AccountGroup[]>
-  /** Lists a wallet's token accounts, empty ones included. Throws `MethodRefusedError` if every endpoint refuses. */
+  /**
+   * Lists a wallet's token accounts, empty ones included. Throws `EndpointError` (unsupported) if every endpoint
+   * refuses.
+   */
   tokenAccounts(
     wallet: string,
     filter: TokenAccountsFilter,
     options?: SlotOptions,
   ): Promise<FoundAccounts<ListedTokenAccount>>
-  /** Searches a program's accounts. Throws `MethodRefusedError` if every endpoint refuses to search it. */
+  /** Searches a program's accounts. Throws `EndpointError` (unsupported) if every endpoint refuses to search it. */
   programAccounts(search: ProgramSearch, options?: SlotOptions): Promise<FoundAccounts>
   /** Returns the same session with steps that also end when the signal fires. */
   until(signal: AbortSignal): SolanaSession
@@ -156,8 +157,9 @@ export function createSolanaClient(
   const methods = createMethodSupport(clock)
   const toReadError = ({ errors, busyMs }: RotationFailure): UpstreamError => {
     const message = 'Cannot read Solana: its RPC endpoints failed or gave no answer in time'
-    const isLimited = busyMs > 0 || errors.some((error) => error instanceof RateLimitedError)
-    return new (isLimited ? AllRateLimitedError : UpstreamError)(message, { cause: errors.at(-1) })
+    const isLimited = busyMs > 0 || errors.some((error) => hasFault(error, 'busy'))
+    const cause = errors.at(-1)
+    return isLimited ? new EndpointError('busy', message, { cause }) : new UpstreamError(message, { cause })
   }
   const rotation = createRotation({
     endpoints,
@@ -210,15 +212,16 @@ export function createSolanaClient(
       methods.noteSuccess(index, method)
       return result
     } catch (error) {
-      if (error instanceof ResponseTimeoutError && mayHang) {
+      if (hasFault(error, 'late') && mayHang) {
         methods.noteTimeout(index, method)
         if (methods.isHanging(index, method))
-          throw new UnsupportedRequestError('The endpoint gives no answer', { cause: error })
+          throw new EndpointError('unsupported', 'The endpoint gives no answer', { cause: error })
       }
-      if (error instanceof ResponseTooLargeError) throw new LongSearchError('The answer is too long', { cause: error })
+      if (hasFault(error, 'too_large'))
+        throw new EndpointError('long_search', 'The answer is too long', { cause: error })
       if (!(error instanceof RpcRefusedError)) throw error
       if (error.reason === 'kind' && !single.includes(error.code)) methods.noteRefusal(index, method)
-      throw new UnsupportedRequestError('The endpoint refuses the search', { cause: error })
+      throw new EndpointError('unsupported', 'The endpoint refuses the search', { cause: error })
     }
   }
 
@@ -233,9 +236,9 @@ export function createSolanaClient(
         const cause = errors.at(-1)
         if (endpoints.every(({ index }) => isRefused(index))) {
           const advice = `no endpoint ${what}: set SOLANA_RPC_URL to one that does`
-          return new MethodRefusedError(`Cannot read Solana: ${advice}`, { cause })
+          return new EndpointError('unsupported', `Cannot read Solana: ${advice}`, { cause })
         }
-        const isLong = errors.some((error) => error instanceof LongSearchError)
+        const isLong = errors.some((error) => hasFault(error, 'long_search'))
         if (isLong) return new UpstreamError(`Cannot read Solana: ${whole} are too many to be read`, { cause })
         return toReadError(failure)
       },
@@ -288,9 +291,6 @@ export function createSolanaClient(
     close: rotation.close,
   }
 }
-
-/** A search's answer exceeds the size limits; another endpoint's would be as long. */
-class LongSearchError extends UnsupportedRequestError {}
 
 /** How long a refusal is remembered: an operator, or a provider's plan, may offer more later. */
 const MEMORY_MS = 10 * 60_000

@@ -1,6 +1,6 @@
 import { UpstreamError } from '../../lib/error.ts'
 import { RpcRefusedError } from '../rpc/client.ts'
-import { HealthNeutralError, RateLimitedError } from '../rpc/error.ts'
+import { EndpointError } from '../rpc/error.ts'
 import type { RpcErrorMapping } from '../rpc/transport.ts'
 
 /**
@@ -12,12 +12,6 @@ const BUSY_CODES: ReadonlySet<number> = new Set([429, -32429])
 
 const NOT_REACHED = -32016
 
-/** Only rate limits of the endpoints prevented an answer, so the request may be retried. */
-export class AllRateLimitedError extends UpstreamError {}
-
-/** Every endpoint refuses a required method; the message says which, and how to fix it. */
-export class MethodRefusedError extends UpstreamError {}
-
 /**
  * Error mapping for Solana's nodes and their providers. A node that is behind (-32005), has not reached the slot
  * (-32016) or failed (-32603) is retried, on other endpoints first; 401, 403 and other 4xx are not retried on that
@@ -25,10 +19,10 @@ export class MethodRefusedError extends UpstreamError {}
  */
 export const SOLANA_ERROR_MAPPING: RpcErrorMapping = {
   fromRpc({ code }) {
-    if (BUSY_CODES.has(code)) return new RateLimitedError('The endpoint limits its rate', undefined)
+    if (BUSY_CODES.has(code)) return new EndpointError('busy', 'The endpoint limits its rate')
     if (REFUSED_CODES.has(code)) return new RpcRefusedError(code, `The endpoint refused the call (JSON-RPC ${code})`)
     // Nodes behind one address may differ by some slots.
-    if (code === NOT_REACHED) return new HealthNeutralError('The endpoint has not reached the slot')
+    if (code === NOT_REACHED) return new EndpointError('behind', 'The endpoint has not reached the slot')
     return new UpstreamError(`The endpoint failed (JSON-RPC ${code})`)
   },
   fromStatus(status) {

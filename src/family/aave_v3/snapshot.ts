@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
-import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
+import { QUORUM } from '../../chain/past/quorum.ts'
+import { ChainUnavailableError } from '../../chain/rpc/client.ts'
 import type { Midnight } from '../../finance/series/target.ts'
 import { EMPTY_SNAPSHOT } from '../lending/present.ts'
 import type { SnapshotFigures, SnapshotMarket } from '../lending/series/market.ts'
@@ -40,7 +41,7 @@ export function snapshotMarket(reader: LendingReader, target: AaveV3Target): Sna
   }
 }
 
-/** Checks an answer that only one endpoint gave. Throws `DisputeError` if it contradicts itself. */
+/** Checks an answer that only one endpoint gave. Throws `ChainUnavailableError` (disputed) if it contradicts itself. */
 function checkAlone(
   { wallets }: ChainRead,
   { target: { client }, day }: { readonly target: AaveV3Target } & Pick<Midnight, 'day'>,
@@ -49,7 +50,8 @@ function checkAlone(
   for (const { wallet, positions } of wallets) {
     const contradiction = positions.map(findAccountContradiction).find((each) => each !== undefined)
     if (contradiction === undefined) continue
-    throw new DisputeError(
+    throw new ChainUnavailableError(
+      'disputed',
       `Cannot trust the position of wallet ${wallet} at the midnight of day ${day} on chain ${id} (${name}): ${contradiction} ` +
         '(own sums)',
     )

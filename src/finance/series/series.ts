@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { NoBlockError } from '../../chain/past/block_at.ts'
-import { DisputeError, QUORUM } from '../../chain/past/quorum.ts'
-import { StatePrunedError } from '../../chain/rpc/client.ts'
+import { QUORUM } from '../../chain/past/quorum.ts'
+import { isUnavailable } from '../../chain/rpc/client.ts'
 import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
 import type { Recheck } from '../../history/recheck.ts'
 import { untilAborted } from '../../lib/async/abort.ts'
@@ -116,15 +116,15 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
     if (rechecked > 0) await logReplaced(request, stored, daysToTake)
     const fault = failures.find(({ error, isStored }) => isFault(error, isStored))
     if (fault !== undefined) throw fault.error
-    const isCut = failures.some(({ error, isStored }) => !isStored && error instanceof StatePrunedError)
+    const isCut = failures.some(({ error, isStored }) => !isStored && isUnavailable(error, 'pruned'))
     return { isCut: first.isCut || isCut }
   }
 
   /** A failed re-check leaves the stored snapshot as it is, unless endpoints contradict each other. */
   function isFault(error: unknown, isStored: boolean): boolean {
-    if (isStored && error instanceof UnavailableError) return error instanceof DisputeError
+    if (isStored && error instanceof UnavailableError) return isUnavailable(error, 'disputed')
     // A midnight without a later block has not passed yet.
-    return !(error instanceof StatePrunedError || error instanceof NoBlockError)
+    return !(isUnavailable(error, 'pruned') || error instanceof NoBlockError)
   }
 
   async function logReplaced(
@@ -170,8 +170,8 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
     /**
      * Reads all snapshots up to the last midnight that has passed; none if the series has no start. Missing ones are
      * read first; if that takes too long, throws `UnavailableError` with the progress and keeps reading for a while.
-     * Re-checks some snapshots from a single endpoint if another endpoint may serve them: throws `DisputeError` if they
-     * contradict each other.
+     * Re-checks some snapshots from a single endpoint if another endpoint may serve them: throws
+     * `ChainUnavailableError` (disputed) if they contradict each other.
      */
     async read(request: SeriesRequest<Target>, work: Work): Promise<Series<Figures>> {
       const { target, wallet, span = '', max = SNAPSHOTS_MAX } = request

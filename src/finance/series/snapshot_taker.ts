@@ -1,6 +1,5 @@
 import type { Address } from 'viem'
-import { DisputeError } from '../../chain/past/quorum.ts'
-import { StatePrunedError } from '../../chain/rpc/client.ts'
+import { isUnavailable } from '../../chain/rpc/client.ts'
 import type { Midnights } from '../../history/midnight.ts'
 import { readInHalves } from '../../lib/async/halves.ts'
 import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
@@ -82,7 +81,7 @@ export function createSnapshotTaker<Figures>(options: {
         if (queue.succeeded % SUCCESSES_PER_STEP === 0) queue.limit = Math.min(RUNNING_MAX, queue.limit + 1)
         return witnesses
       } catch (error) {
-        const isClear = error instanceof StatePrunedError || error instanceof DisputeError
+        const isClear = isUnavailable(error, 'pruned', 'disputed')
         const mayPass = error instanceof UnavailableError && !isClear
         if (!mayPass || pauseMs === undefined) throw error
         queue.limit = Math.max(1, Math.floor(queue.limit / 2))
@@ -100,7 +99,7 @@ export function createSnapshotTaker<Figures>(options: {
       const witnesses = await (isWhole ? readWithRetries(queue, group, part) : read(group, part, work))
       return part.map(() => witnesses)
     }
-    return readInHalves(wallets, readPart, (error) => error instanceof StatePrunedError)
+    return readInHalves(wallets, readPart, (error) => isUnavailable(error, 'pruned'))
   }
 
   async function run(queue: Queue<Figures>, group: Group<Figures>): Promise<void> {

@@ -25,8 +25,8 @@ export interface SnapshotTarget<Figures> extends SeriesName {
   readonly walletsMax: number
   /**
    * Reads the figures of wallets at a midnight, in their order, by quorum; undefined for a wallet that could not be
-   * valued then. Throws as `readByQuorum`, `DisputeError` also if the figures of a single endpoint contradict
-   * themselves.
+   * valued then. Throws as `readByQuorum`, `ChainUnavailableError` (disputed) also if the figures of a single endpoint
+   * contradict themselves.
    */
   readFigures(
     midnight: Midnight,

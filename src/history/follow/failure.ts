@@ -7,16 +7,13 @@ import type { Log } from '../../lib/log.ts'
 import { createLru } from '../../lib/lru.ts'
 import { NotStoredError } from '../stored_part.ts'
 import {
-  FaultyCheckError,
+  HistoryUnavailableError,
   IncompleteError,
   NoWitnessError,
   SECOND_WITNESS_CHECK,
   type StreamTarget,
 } from '../stream.ts'
 import type { FollowEntry } from './entry.ts'
-
-/** A history that rereading does not complete: the endpoints are wrong alike, or a check has a bug. */
-export class HistoryFaultError extends UnavailableError {}
 
 const CONFIGURE_RETRY_SEC = 60
 /** Pause after a failure, doubled each time. With the longest one an endpoint that is well again serves in 25 seconds. */
@@ -26,7 +23,7 @@ const FAULT_MS = 20_000
 const FAULTS_MAX = 1_000
 
 interface KnownFault {
-  readonly error: HistoryFaultError
+  readonly error: HistoryUnavailableError
   readonly untilMs: number
 }
 
@@ -43,7 +40,7 @@ export function createRecentFailures(options: {
   const logFields = { chainId: chain.id, stream, contract: target.contract }
   let scanFailure: UnavailableError | undefined
 
-  function recordFault(subject: Hex | null, error: HistoryFaultError): void {
+  function recordFault(subject: Hex | null, error: HistoryUnavailableError): void {
     faults.set(subject, { error, untilMs: clock.monotonicMs() + FAULT_MS })
   }
 
@@ -58,7 +55,7 @@ export function createRecentFailures(options: {
       const failure =
         error instanceof IncompleteError && callerError instanceof UnavailableError ? callerError : undefined
       if (isScan) scanFailure = failure
-      if (callerError instanceof HistoryFaultError) {
+      if (callerError instanceof HistoryUnavailableError && callerError.reason === 'faulty') {
         for (const subject of isScan ? [null] : entries.map((entry) => entry.subject)) recordFault(subject, callerError)
       }
       for (const entry of entries) {
@@ -92,8 +89,9 @@ export function createRecentFailures(options: {
 
 /** Converts a failure of a task to the error for callers. */
 function toCallerError(error: unknown, { id, name }: Chain): unknown {
-  if (error instanceof FaultyCheckError) {
-    return new HistoryFaultError(
+  if (error instanceof IncompleteError && error.isFaulty) {
+    return new HistoryUnavailableError(
+      'faulty',
       `The history of chain ${id} (${name}) cannot be completed. ${error.message}: they may be wrong alike, so add another to RPC_URL_${id}; if that does not help, it is a bug to report`,
       { cause: error, retryAfterSec: FAULT_MS / 1_000 },
     )
@@ -131,10 +129,9 @@ function report(
 ): void {
   if (error instanceof IncompleteError) {
     const { check, fromBlock, toBlock } = error
-    const msg =
-      error instanceof FaultyCheckError
-        ? 'A history check failed twice with agreeing endpoints: they are wrong alike, or this is a bug'
-        : 'Logs are missing at every endpoint'
+    const msg = error.isFaulty
+      ? 'A history check failed twice with agreeing endpoints: they are wrong alike, or this is a bug'
+      : 'Logs are missing at every endpoint'
     log.error({ msg, ...logFields, check, fromBlock, toBlock })
   } else if (error instanceof UpstreamError || error instanceof RpcRefusedError || error instanceof UnavailableError) {
     log.warn({ msg: 'Failed to read a history', ...logFields, reason: String(error) })

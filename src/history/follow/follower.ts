@@ -1,12 +1,13 @@
 import type { Hex } from 'viem'
+import { hasFault } from '../../chain/rpc/error.ts'
 import { createWork } from '../../lib/async/work.ts'
 import type { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
-import { type AdaptiveLogSource, FilterTooWideError, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
+import { type AdaptiveLogSource, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
 import { storeProvenRange } from '../proof/cover.ts'
 import { findSourcesWithBlock, rankSources } from '../proof/proof.ts'
 import { countBlocksIn, type Range, subtractRanges } from '../range.ts'
-import { classifyFailedCheck, FaultyCheckError, IncompleteError, type StreamTarget } from '../stream.ts'
+import { classifyFailedCheck, IncompleteError, type StreamTarget } from '../stream.ts'
 import { createFollowEntry, type FollowEntry, isolateEntries } from './entry.ts'
 import { createRecentFailures, rangeTooNarrowError } from './failure.ts'
 import type { FollowerOptions, HistoryRequest } from './options.ts'
@@ -202,7 +203,7 @@ export function createFollower<Row, Target extends StreamTarget>(
       failures.clear(taskEntries, isScan)
     } catch (error) {
       if (closeController.signal.aborted) return
-      if (error instanceof FilterTooWideError && !isScan && taskEntries.length > 1) {
+      if (hasFault(error, 'wide_filter') && !isScan && taskEntries.length > 1) {
         // Groups that are refused at the same time count once, because the limit is half of one group.
         subjectsMax = Math.min(subjectsMax, Math.ceil(taskEntries.length / 2))
         subjectsReducedMs = clock.monotonicMs()
@@ -210,7 +211,7 @@ export function createFollower<Row, Target extends StreamTarget>(
       }
       // The next pass makes another plan with the range length that was learned.
       if (error instanceof RangeTooNarrowError) return
-      if (error instanceof FaultyCheckError && !isScan && isolateEntries(taskEntries)) return
+      if (error instanceof IncompleteError && error.isFaulty && !isScan && isolateEntries(taskEntries)) return
       await clock.sleep(failures.record(error, taskEntries, isScan), closeController.signal).catch(() => {})
     }
   }

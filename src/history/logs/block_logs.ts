@@ -6,7 +6,7 @@ import {
   type RawTransactionReceipt,
 } from '../../chain/receipt/receipts_root.ts'
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
+import { hasFault } from '../../chain/rpc/error.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { HistoryLog } from '../stream.ts'
@@ -72,7 +72,7 @@ async function readBlockReceipts(
   try {
     return await endpoint.request(request, work)
   } catch (error) {
-    if (error instanceof RpcRefusedError || error instanceof ResponseTooLargeError) return undefined
+    if (error instanceof RpcRefusedError || hasFault(error, 'too_large')) return undefined
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { UpstreamError } from '../../lib/error.ts'
+import { EndpointError } from '../../chain/rpc/error.ts'
 import type { Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { compareLogs, isSameLog } from './witness.ts'
@@ -9,9 +9,6 @@ const NO_TRANSACTION = /^0x0+$/
 
 /** The blocks of a request: a range, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
-
-/** An endpoint gave logs that do not match the request or contradict each other. */
-export class InvalidLogsError extends UpstreamError {}
 
 /** Puts logs in order, without repetitions of the same log: neither says anything false. */
 export function orderLogs(logs: readonly HistoryLog[]): readonly HistoryLog[] {
@@ -26,7 +23,7 @@ export function orderLogs(logs: readonly HistoryLog[]): readonly HistoryLog[] {
 /**
  * Checks that an endpoint's logs match the request and do not contradict each other: each within the range and the
  * filter; in order; positions without repeats; one hash for each block, and one block for each transaction; logs of no
- * transaction may come at any place. Throws `InvalidLogsError`. Missing logs cannot be detected here.
+ * transaction may come at any place. Throws `EndpointError` (false_logs). Missing logs cannot be detected here.
  */
 export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range: LogRange): void {
   const matcher = toLogMatcher(filter)
@@ -86,20 +83,20 @@ function isMatch(log: HistoryLog, { addresses, topics }: ReturnType<typeof toLog
   })
 }
 
-function invalidLogsError(fault: string, { blockNumber, logIndex }: HistoryLog): InvalidLogsError {
-  return new InvalidLogsError(`The endpoint gave ${fault} (block ${blockNumber}, log ${logIndex})`)
+function invalidLogsError(fault: string, { blockNumber, logIndex }: HistoryLog): EndpointError {
+  return new EndpointError('false_logs', `The endpoint gave ${fault} (block ${blockNumber}, log ${logIndex})`)
 }
 
 /**
- * Merges the lists of different filters; a log in several lists comes once. Throws `InvalidLogsError` if two lists have
- * different logs at one position.
+ * Merges the lists of different filters; a log in several lists comes once. Throws `EndpointError` (false_logs) if two
+ * lists have different logs at one position.
  */
 export function mergeLogs(lists: readonly (readonly HistoryLog[])[]): readonly HistoryLog[] {
   const all = lists.flat().sort(compareLogs)
   return all.filter((log, index) => {
     const previous = all[index - 1]
     if (previous === undefined || compareLogs(previous, log) !== 0) return true
-    if (!isSameLog(previous, log)) throw new InvalidLogsError('The endpoint gave two logs at one position')
+    if (!isSameLog(previous, log)) throw new EndpointError('false_logs', 'The endpoint gave two logs at one position')
     return false
   })
 }

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
-import { EndpointFailureError, RateLimitedError } from '../../chain/rpc/error.ts'
+import { EndpointError, hasFault } from '../../chain/rpc/error.ts'
 import { createRetrier } from '../../chain/rpc/retrier.ts'
 import { allOrAbort } from '../../lib/async/all_or_abort.ts'
 import { createFairTurns } from '../../lib/async/fair_turns.ts'
@@ -10,7 +10,7 @@ import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
 import { countBlocks, type Range, splitNewest, splitRange } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
-import { InvalidLogsError, mergeLogs } from './check_logs.ts'
+import { mergeLogs } from './check_logs.ts'
 import { createRangeLimits } from './limits.ts'
 import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
@@ -39,9 +39,6 @@ export interface FinalBlock {
   /** Number of rollbacks of the chain's history before the block was read. */
   readonly epoch: number
 }
-
-/** The filter names too many topics or addresses for an endpoint. */
-export class FilterTooWideError extends UpstreamError {}
 
 /** The endpoint accepts far shorter ranges than planned, so the range would take too many requests. */
 export class RangeTooNarrowError extends Error {
@@ -102,7 +99,7 @@ export function createAdaptiveLogSource(options: {
       lateInARow = 0
       backoff.start(reaction.kind === 'late' ? 'silent' : 'unable')
     }
-    if (reaction.kind === 'filter') throw new FilterTooWideError('The endpoint accepts fewer topics')
+    if (reaction.kind === 'filter') throw new EndpointError('wide_filter', 'The endpoint accepts fewer topics')
     if (reaction.kind === 'pruned') limits.recordPruned(range)
     if (reaction.kind === 'behind') backoff.start('behind')
     if (reaction.kind === 'unable' || reaction.kind === 'unknown') backoff.start('unable')
@@ -150,15 +147,15 @@ export function createAdaptiveLogSource(options: {
         return logs
       } catch (error) {
         if (!(error instanceof UpstreamError || error instanceof LogsRefusedError)) throw error
-        const isRefused = error instanceof LogsRefusedError || error instanceof RateLimitedError
+        const isRefused = error instanceof LogsRefusedError || hasFault(error, 'busy')
         if (isSent) onOutcome(isRefused ? 'refused' : 'failed')
         if (error instanceof LogsRefusedError) throw error
-        if (error instanceof InvalidLogsError) backoff.start('false')
-        if (error instanceof RateLimitedError) {
+        if (hasFault(error, 'false_logs')) backoff.start('false')
+        if (hasFault(error, 'busy')) {
           throttle.recordRateLimit(error.retryAfterMs)
           if (++rateWaits <= RATE_WAITS) continue
         }
-        if (error instanceof RateLimitedError || error instanceof InvalidLogsError || ++failures > retriesMax) {
+        if (hasFault(error, 'busy', 'false_logs') || ++failures > retriesMax) {
           backoff.start('failed')
           throw error
         }
@@ -193,7 +190,7 @@ export function createAdaptiveLogSource(options: {
     { request, range }: { readonly request: LogsRequest; readonly range: Range },
     work: Work,
   ): Promise<RefusalReaction> {
-    const isFailure = error instanceof EndpointFailureError
+    const isFailure = hasFault(error, 'failed')
     if (!(error instanceof LogsRefusedError || isFailure)) throw error
     const reaction: RefusalReaction = isFailure ? { kind: 'unknown' } : error.reaction
     if (reaction.kind !== 'unknown') return reaction
@@ -291,7 +288,7 @@ export function createAdaptiveLogSource(options: {
     getNextBlocks: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.getWindow(request).blocks,
     /**
      * Reads all logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot serve them,
-     * `FilterTooWideError`, `RangeTooNarrowError`.
+     * `EndpointError` (wide_filter), `RangeTooNarrowError`.
      */
     async read(request: LogsRequest, work: Work): Promise<readonly HistoryLog[]> {
       if (limits.mayBeRetainedAgain(request.range)) await reprobeOldest(request, work)

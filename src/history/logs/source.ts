@@ -2,9 +2,7 @@ import { type Hex, toHex } from 'viem'
 import { type BlockId, readHeader } from '../../chain/evm/read_block.ts'
 import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
 import { type BackgroundEndpoint, type Endpoint, RevertError, RpcRefusedError } from '../../chain/rpc/client.ts'
-import { RateLimitedError } from '../../chain/rpc/error.ts'
-import { ResponseTimeoutError } from '../../chain/rpc/transport.ts'
-import { ResponseTooLargeError } from '../../chain/rpc/unpack.ts'
+import { EndpointError, hasFault } from '../../chain/rpc/error.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
@@ -72,7 +70,8 @@ async function readLogs(
         timeoutMs: LOGS_MS,
         mapRefusal(refusal) {
           const reaction = classifyRefusal(refusal, requested)
-          if (reaction?.kind === 'rate') return new RateLimitedError('The endpoint limits its rate', reaction.pauseMs)
+          if (reaction?.kind === 'rate')
+            return new EndpointError('busy', 'The endpoint limits its rate', { retryAfterMs: reaction.pauseMs })
           return reaction === undefined ? undefined : new LogsRefusedError(refusal.code, reaction)
         },
       },
@@ -83,9 +82,9 @@ async function readLogs(
     checkLogs(logs, filter, range)
     return logs
   } catch (error) {
-    if (error instanceof ResponseTimeoutError) throw new LogsRefusedError(0, { kind: 'late' })
+    if (hasFault(error, 'late')) throw new LogsRefusedError(0, { kind: 'late' })
     // An answer beyond our own limit is handled like one beyond the endpoint's.
-    if (error instanceof ResponseTooLargeError) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
+    if (hasFault(error, 'too_large')) throw new LogsRefusedError(0, { kind: 'results', blocks: undefined })
     // A refusal too long to be read, or a "revert" of a request that calls nothing.
     const isRefused = error instanceof RpcRefusedError || error instanceof RevertError
     if (isRefused && !(error instanceof LogsRefusedError)) throw new LogsRefusedError(0, { kind: 'unknown' })

@@ -2,7 +2,7 @@ import { type Hex, keccak256 } from 'viem'
 import { encodeHeader } from '../../chain/receipt/header.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
-import { MissingStateError, UnsupportedRequestError } from '../../chain/rpc/error.ts'
+import { EndpointError, hasFault } from '../../chain/rpc/error.ts'
 import { parseBytes, parseLowerBytes } from '../../chain/rpc/value.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -67,10 +67,10 @@ export async function collectProof(
           return await collectFromEndpoint(endpoint, { record, calls, runner, clock }, within)
         } catch (cause) {
           // An endpoint that cannot prove the state may still serve reads of it, so this is not a missing state.
-          const error = cause instanceof MissingStateError ? new ProofError(NO_PROOF) : cause
+          const error = hasFault(cause, 'no_state') ? new ProofError(NO_PROOF) : cause
           if (!(error instanceof ProofError)) throw error
           unprovenError = error
-          throw new UnsupportedRequestError('The endpoint gives no proof', { cause: error })
+          throw new EndpointError('unsupported', 'The endpoint gives no proof', { cause: error })
         }
       },
       { work, budgetMs: BUDGET_MS, past: block },

@@ -2,7 +2,7 @@ import { type Hex, pad, toHex } from 'viem'
 import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
 import { encodeDeploylessCode, getDeploylessCalldataMax } from '../../chain/call/deployless.ts'
 import type { Endpoint, RpcRequest } from '../../chain/rpc/client.ts'
-import { MissingBlockError, MissingStateError } from '../../chain/rpc/error.ts'
+import { hasFault } from '../../chain/rpc/error.ts'
 import { parseLowerAddress, parseLowerBytes } from '../../chain/rpc/value.ts'
 import { forEachLimit } from '../../lib/async/for_each_limit.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -60,7 +60,7 @@ export async function readHints(
     } catch (error) {
       if (work.signal.aborted) throw error
       // Pruned state of one block says nothing about the next block.
-      if (error instanceof MissingStateError || error instanceof MissingBlockError) continue
+      if (hasFault(error, 'no_state', 'no_block')) continue
       endpoint.learned.set(topic, { value: 'none', untilMs: nowMs + LEARNED_MS })
     }
   }

@@ -1,6 +1,6 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
-import { type ChainClient, type Endpoint, StatePrunedError } from '../../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, isUnavailable } from '../../chain/rpc/client.ts'
 import type { Watcher, WatchTarget } from '../../family/watch.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
@@ -78,7 +78,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
    */
   function mustRetry(loopState: LoopState, { failed, failures }: Evaluation): boolean {
     if ([...failed].every((family) => loopState.failing.has(family))) return false
-    loopState.isStateGone = [...failures.values()].some((error) => error instanceof StatePrunedError)
+    loopState.isStateGone = [...failures.values()].some((error) => isUnavailable(error, 'pruned'))
     loopState.retriedSinceMs ??= clock.monotonicMs()
     return clock.monotonicMs() - loopState.retriedSinceMs < partition.leaseSec * 1_000
   }

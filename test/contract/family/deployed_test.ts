@@ -3,10 +3,9 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
-import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
 import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
-import { ContractUnresponsiveError, StatePrunedError } from '../../../src/chain/rpc/client.ts'
+import { ContractUnresponsiveError } from '../../../src/chain/rpc/client.ts'
 import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { createWork, type Work } from '../../../src/lib/async/work.ts'
@@ -149,7 +148,7 @@ test.each([
 test('endpoints that contradict each other about code are not believed, and nothing outlives the lie', async () => {
   const [ask, client] = [createAsker(), createClient(2)]
   rpcs[0]?.lie(['hidden'], LIES_BELOW)
-  expect(await ask(client, after).then(String, (error: Error) => error)).toBeInstanceOf(DisputeError)
+  expect(await ask(client, after).then(String, (error: Error) => error)).toMatchObject({ reason: 'disputed' })
   rpcs[0]?.lie([], 0)
   expect(await ask(client, after)).toBe(1)
 })
@@ -158,7 +157,7 @@ test('a later state does not place a contract before its block, neither alone no
   const [ask, client] = [createAsker(), createClient(2)]
   rpcs[0]?.lie(['later'], LIES_BELOW)
   expect(await ask(client, before)).toBe(0)
-  expect(await ask(createClient(1), before).then(String, (error: Error) => error)).toBeInstanceOf(StatePrunedError)
+  expect(await ask(createClient(1), before).then(String, (error: Error) => error)).toMatchObject({ reason: 'pruned' })
   rpcs[0]?.lie([], 0)
   expect(await ask(createClient(1), before)).toBe(0)
 })

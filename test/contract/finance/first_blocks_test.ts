@@ -3,7 +3,6 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
-import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
 import { createHistoricalTargets } from '../../../src/family/moment.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
@@ -114,7 +113,7 @@ test('one endpoint alone stores nothing, and neither do two of which one hides t
   expect(rpcs.flatMap(({ counts }) => [...counts])).toEqual([])
   const firstBlocks = create()
   rpcs[0]?.lie(['hidden'], 150)
-  expect(await search(firstBlocks, 2).then(String, (error: Error) => error)).toBeInstanceOf(DisputeError)
+  expect(await search(firstBlocks, 2).then(String, (error: Error) => error)).toMatchObject({ reason: 'disputed' })
   expect(await database.db.run('select * from first_block', [])).toEqual([])
   // It is searched again after an hour.
   rpcs[0]?.lie([], 0)

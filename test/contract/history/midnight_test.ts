@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
-import { DisputeError } from '../../../src/chain/past/quorum.ts'
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
 import { createMidnights, DAY_SEC, type Midnights } from '../../../src/history/midnight.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
@@ -163,6 +162,6 @@ test('if endpoints contradict each other about one of several, that one alone is
   const groups = await Array.fromAsync(midnights.readGroups(client, days.toReversed(), never))
   expect(groups.flat()).toEqual(days.toReversed())
   expect(await stored()).toEqual([])
-  await expect(midnights.findBlock(client, days[0], never)).rejects.toBeInstanceOf(DisputeError)
+  await expect(midnights.findBlock(client, days[0], never)).rejects.toMatchObject({ reason: 'disputed' })
   expect((await midnights.findBlock(client, days[1], never)).number).toBe(blocks[1].number)
 })

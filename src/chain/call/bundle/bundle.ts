@@ -4,7 +4,7 @@ import { createWork, type Requesters, type Work } from '../../../lib/async/work.
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { type CallBlock, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
-import { ResponseTimeoutError } from '../../rpc/transport.ts'
+import { hasFault } from '../../rpc/error.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** Code that is executed without being deployed, and its call data. */
@@ -187,7 +187,7 @@ async function send(queue: CallQueue, bundle: readonly PendingCall[]): Promise<v
       queue.aloneLeft = ALONE_AFTER_FAILURE
       for (const waiting of bundle) void sendAlone(queue, waiting)
     } else {
-      if (error instanceof ResponseTimeoutError) for (const { call } of bundle) slowCalls.set(getCallKey(call), true)
+      if (hasFault(error, 'late')) for (const { call } of bundle) slowCalls.set(getCallKey(call), true)
       for (const waiting of bundle) waiting.reject(error)
     }
   }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
 import type { Block } from '../../block.ts'
 
 /**
@@ -21,9 +20,6 @@ type Head = Pick<Block, 'number' | 'timestampSec'>
  * Result of comparing a head with others: `behind` by more than a slow node is, `ahead` by more than block times allow.
  */
 type HeadVerdict = 'believed' | 'behind' | 'ahead'
-
-/** An endpoint's newest block is far off the others'; does not affect its health. */
-export class HeadMismatchError extends UpstreamError {}
 
 /** Recent heads of a chain's endpoints. */
 export type HeadTracker = ReturnType<typeof createHeadTracker>

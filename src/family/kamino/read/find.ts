@@ -1,7 +1,7 @@
+import { hasFault } from '../../../chain/rpc/error.ts'
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
 import { type AccountKind, createByteReader } from '../../../chain/solana/bytes.ts'
 import type { SolanaSession } from '../../../chain/solana/client.ts'
-import { MethodRefusedError } from '../../../chain/solana/error.ts'
 import { deriveProgramAddress } from '../../../chain/solana/program_address.ts'
 import type { KaminoMarket } from '../../../finance/price/table/kamino.ts'
 import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
@@ -44,7 +44,7 @@ export function createFinder(options: Parameters<typeof createDeriver>[0]) {
     try {
       return await session.programAccounts({ program, size, holds }, { minSlot })
     } catch (error) {
-      if (error instanceof MethodRefusedError) return undefined
+      if (hasFault(error, 'unsupported')) return undefined
       throw error
     }
   }

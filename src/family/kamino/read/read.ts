@@ -1,6 +1,6 @@
 import type { WithExpiry } from '../../../chain/block_cache.ts'
+import { hasFault } from '../../../chain/rpc/error.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
-import { AllRateLimitedError } from '../../../chain/solana/error.ts'
 import { computeAnswerSlot, createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
 import { getScopePrices } from '../../../finance/price/scope/prices.ts'
 import { KAMINO_MAIN, type KaminoMarket, type KaminoProgram } from '../../../finance/price/table/kamino.ts'
@@ -234,7 +234,7 @@ function createBatchReader(options: {
       try {
         return await task()
       } catch (error) {
-        if (!(error instanceof AllRateLimitedError) || clock.monotonicMs() + RATE_LIMIT_DELAY_MS >= untilMs) throw error
+        if (!hasFault(error, 'busy') || clock.monotonicMs() + RATE_LIMIT_DELAY_MS >= untilMs) throw error
         await clock.sleep(RATE_LIMIT_DELAY_MS, work.signal)
       }
     }

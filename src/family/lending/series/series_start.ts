@@ -1,8 +1,7 @@
 import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import { NoBlockError } from '../../../chain/past/block_at.ts'
-import { DisputeError } from '../../../chain/past/quorum.ts'
-import { StatePrunedError } from '../../../chain/rpc/client.ts'
+import { ChainUnavailableError, isUnavailable } from '../../../chain/rpc/client.ts'
 import type { SeriesRequest, SeriesStart } from '../../../finance/series/series.ts'
 import type { FirstDay, SnapshotStore } from '../../../finance/series/store.ts'
 import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
@@ -35,7 +34,7 @@ export function createSeriesStartFinder(parts: {
       onWitnesses(Math.min(witnesses, block.witnesses))
       return hasMoved ? 'before' : 'not_yet'
     } catch (error) {
-      if (error instanceof StatePrunedError) return 'unknown'
+      if (isUnavailable(error, 'pruned')) return 'unknown'
       if (!(error instanceof NoBlockError)) throw error
       // Either the chain started later, or it has no block since that midnight.
       return Number(error.nearest.timestampSec) > day * DAY_SEC ? 'not_yet' : 'before'
@@ -59,7 +58,7 @@ export function createSeriesStartFinder(parts: {
       if (!first.isCut) await storeFirst(request, { known: storedFirst, found: { day: first.day, witnesses } })
       return first
     } catch (error) {
-      if (storedFirst === undefined || !(error instanceof UnavailableError) || error instanceof DisputeError)
+      if (storedFirst === undefined || !(error instanceof UnavailableError) || isUnavailable(error, 'disputed'))
         throw error
       recheck.recordAnswer(market.client, 0)
       return { day: storedFirst.day, isCut: false }
@@ -86,7 +85,8 @@ export function createSeriesStartFinder(parts: {
     const { chain, log } = market.client
     if (before !== undefined && before.day !== found.day) {
       if (found.witnesses <= before.witnesses) {
-        throw new DisputeError(
+        throw new ChainUnavailableError(
+          'disputed',
           `Cannot believe the first day of wallet ${wallet} on chain ${chain.id} (${chain.name}): another endpoint returned ` +
             'another day before (second witness)',
         )
@@ -160,7 +160,7 @@ export function createMovementCheck() {
     const sent = new Promise<void>((resolve) => setImmediate(resolve))
     const answers = sent.then(() => {
       if (groups.get(key) === group) groups.delete(key)
-      return readInHalves(wallets, readPart, (error) => error instanceof StatePrunedError)
+      return readInHalves(wallets, readPart, (error) => isUnavailable(error, 'pruned'))
     })
     async function readPart(part: readonly Address[]): Promise<readonly WalletMovement[]> {
       // A signal of its own: one caller's abort must not end the call of the others.

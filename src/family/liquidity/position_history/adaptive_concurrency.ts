@@ -1,4 +1,4 @@
-import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
+import { type ChainClient, isUnavailable } from '../../../chain/rpc/client.ts'
 import { PendingError } from '../../../lib/error.ts'
 
 /** A position to be named in messages. */
@@ -13,7 +13,7 @@ interface PositionRef {
  */
 export function createAdaptiveConcurrency(concurrencyMax: number) {
   const concurrencyByChain = new Map<number, number>()
-  /** Throws as `work`, `EndpointsTimedOutError` if a single item is too much. */
+  /** Throws as `work`, `ChainUnavailableError` (late) if a single item is too much. */
   return async function runAdaptively<Item>(
     { chainId, items }: { readonly chainId: number; readonly items: readonly Item[] },
     work: (batch: readonly Item[]) => Promise<unknown>,
@@ -25,7 +25,7 @@ export function createAdaptiveConcurrency(concurrencyMax: number) {
         done += count
         concurrencyByChain.set(chainId, Math.min(concurrencyMax, count + 1))
       } catch (error) {
-        if (!(error instanceof EndpointsTimedOutError) || count === 1) throw error
+        if (!isUnavailable(error, 'late') || count === 1) throw error
         concurrencyByChain.set(chainId, Math.ceil(count / 4))
       }
     }

@@ -3,7 +3,7 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { createBlockFinder } from '../../../chain/past/block_at.ts'
 import { getCacheTtlMs, isOneWord } from '../../../chain/past/quorum.ts'
-import { type ChainClient, EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
+import { type ChainClient, isUnavailable } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { Pair } from '../../../finance/math/pnl/flow.ts'
@@ -306,7 +306,7 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
         facts.set(number, blockFacts)
     })
     await reading.catch((error: unknown) => {
-      throw error instanceof EndpointsTimedOutError ? pendingError() : error
+      throw isUnavailable(error, 'late') ? pendingError() : error
     })
     return facts
   }

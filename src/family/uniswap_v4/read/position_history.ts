@@ -3,7 +3,7 @@ import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeAddress, decodeWord, encodeCall, tryDecodeUint } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
 import { getCacheTtlMs, noteWitnesses, type QuorumResult, readByQuorum } from '../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, StatePrunedError } from '../../../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, isUnavailable } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FeeGrowth, TickRange } from '../../../finance/math/liquidity.ts'
@@ -164,7 +164,7 @@ export function createUniswapV4HistoryReader(services: {
  * prevents it.
  */
 export function isPnlImpossible(error: unknown): boolean {
-  return error instanceof StatePrunedError || (error instanceof CodedError && error.code === 'NOT_FOUND')
+  return isUnavailable(error, 'pruned') || (error instanceof CodedError && error.code === 'NOT_FOUND')
 }
 
 function toOrigin({ pool, token0, token1, tickLower, tickUpper }: ExistingPosition): V4PositionOrigin {

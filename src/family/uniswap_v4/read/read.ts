@@ -26,7 +26,7 @@ import type { Address } from 'viem'
 import { type Block, isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { type Endpoint, LensUnsupportedError, RpcRefusedError } from '../../../chain/rpc/client.ts'
+import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../finance/token/spam_filter.ts'
@@ -273,7 +273,7 @@ async function executeWithdrawals(
   try {
     return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, work)
   } catch (error) {
-    if (!(error instanceof RpcRefusedError || error instanceof LensUnsupportedError)) throw error
+    if (!(error instanceof RpcRefusedError)) throw error
     return { block: undefined, byId: new Map(query.ids.map((id) => [id, UNSUPPORTED])) }
   }
 }

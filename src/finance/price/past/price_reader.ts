@@ -1,6 +1,7 @@
 import type { Address, Hex } from 'viem'
 import { priceAtDelete, priceAtInsert, priceAtList } from '../../../../sql/queries.ts'
-import { DisputeError, getCacheTtlMs, noteWitnesses, QUORUM } from '../../../chain/past/quorum.ts'
+import { getCacheTtlMs, noteWitnesses, QUORUM } from '../../../chain/past/quorum.ts'
+import { ChainUnavailableError, isUnavailable } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import { createRecheck } from '../../../history/recheck.ts'
 import { hexFromBytes, toHexDigits } from '../../../history/stored_part.ts'
@@ -108,7 +109,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
       return outcomes
     } catch (error) {
       const isOptional = group.every((each) => stored.has(toPriceKey(each)))
-      if (!isOptional || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+      if (!isOptional || !(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
       recheck.recordAnswer(client, 0)
       return undefined
     }
@@ -192,9 +193,9 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
 }
 
 /**
- * Decides between a stored price and a new reading: two endpoints override the old price, one endpoint does not, and the
- * rounds of a feed never override a price from state. As many endpoints as gave an undated price override it. Throws
- * `DisputeError`.
+ * Decides between a stored price and a new reading: two endpoints override the old price, one endpoint does not, and
+ * the rounds of a feed never override a price from state. As many endpoints as gave an undated price override it.
+ * Throws `ChainUnavailableError` (disputed).
  */
 function resolveDispute(
   { chain: { id, name }, log }: FinanceClient,
@@ -211,7 +212,8 @@ function resolveDispute(
   if (!isSame && isRound && stored.evidence === 'state') return stored
   const isOverridden = outcome.witnesses >= (stored.isUndated === true ? stored.witnesses : QUORUM)
   if (!isSame && !isOverridden) {
-    throw new DisputeError(
+    throw new ChainUnavailableError(
+      'disputed',
       `Cannot believe the price of ${token} at block ${number} of chain ${id} (${name}): an endpoint returned ` +
         'another one before (second witness)',
     )

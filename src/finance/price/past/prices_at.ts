@@ -3,8 +3,8 @@ import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { tryDecodeAddress } from '../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { DisputeError, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
-import { EndpointsTimedOutError } from '../../../chain/rpc/client.ts'
+import { QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
+import { ChainUnavailableError, isUnavailable } from '../../../chain/rpc/client.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError } from '../../../lib/error.ts'
@@ -62,9 +62,9 @@ const BUDGET_MS = 3_000
 /**
  * Reads prices of tokens at one block, by token, from the sources that live routes use. Reads two endpoints
  * concurrently. If only one has the state of the block, compares its feed rounds with the rounds that the feeds keep
- * now. If none has it, searches the rounds that Chainlink feeds keep. Throws `DisputeError` if endpoints contradict
- * each other or a feed's rounds, `EndpointsTimedOutError` if endpoints that may have the state timed out and no round
- * decides, `UnavailableError` if the chain cannot be read at all.
+ * now. If none has it, searches the rounds that Chainlink feeds keep. Throws `ChainUnavailableError` (disputed) if
+ * endpoints contradict each other or a feed's rounds, `ChainUnavailableError` (late) if endpoints that may have the
+ * state timed out and no round decides, `UnavailableError` if the chain cannot be read at all.
  */
 export async function readPricesAt(
   liveClient: FinanceClient,
@@ -79,10 +79,10 @@ export async function readPricesAt(
     const confirmed = await compareRounds(client, { claims, claimantIndex: statePrices.endpoints[0], clock }, work)
     return toPriceOutcomes(statePrices, confirmed)
   } catch (error) {
-    if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
-    if (!(error instanceof EndpointsTimedOutError)) return await readRounds(client, query, work)
+    if (!(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
+    if (!isUnavailable(error, 'late')) return await readRounds(client, query, work)
     const outcomes = await readRounds(client, query, work).catch((reason: unknown) => {
-      throw reason instanceof UnavailableError && !(reason instanceof DisputeError) ? error : reason
+      throw reason instanceof UnavailableError && !isUnavailable(reason, 'disputed') ? error : reason
     })
     // An archive endpoint timed out, so a missing price is not proven.
     if ([...outcomes.values()].some(({ kind, witnesses }) => kind === 'missing' && witnesses === 0)) throw error
@@ -92,8 +92,8 @@ export async function readPricesAt(
 
 /**
  * Reads prices from the state of a block, not yet compared with any rounds. Shares one request with other reads of the
- * block in the same event-loop turn. Throws `DisputeError` if endpoints contradict each other, else like
- * `readByQuorum`.
+ * block in the same event-loop turn. Throws `ChainUnavailableError` (disputed) if endpoints contradict each other, else
+ * like `readByQuorum`.
  */
 export async function readStatePrices(
   liveClient: FinanceClient,
@@ -131,7 +131,8 @@ export async function readStatePrices(
     },
   )
   if (value.timestampSec !== block.timestampSec) {
-    throw new DisputeError(
+    throw new ChainUnavailableError(
+      'disputed',
       `Cannot believe the time of block ${block.number} of chain ${chain.id} (${chain.name}): it is ` +
         `${value.timestampSec} by its state, and ${block.timestampSec} by its header or its logs (block time)`,
     )

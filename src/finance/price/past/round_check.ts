@@ -2,9 +2,9 @@ import type { Address } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { type ReturnData, readMulticall } from '../../../chain/call/many/multicall.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { DisputeError } from '../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
-import { EndpointPrunedError } from '../../../chain/rpc/error.ts'
+import { ChainUnavailableError } from '../../../chain/rpc/client.ts'
+import { EndpointError } from '../../../chain/rpc/error.ts'
 import { type Cache, createCache } from '../../../lib/async/cache.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -51,8 +51,8 @@ interface Claims {
 /**
  * Compares claimed rounds with the rounds that the feeds keep, read at the newest block from an endpoint other than
  * `claimantIndex`, or from the claimant if no other endpoint answers. Returns the claims that another endpoint
- * confirms: it has the same round, and the same fault of it by its own bounds and sequencer, read at the same time. Throws
- * `DisputeError` if a round contradicts its claim.
+ * confirms: it has the same round, and the same fault of it by its own bounds and sequencer, read at the same time.
+ * Throws `ChainUnavailableError` (disputed) if a round contradicts its claim.
  */
 export async function compareRounds(
   client: FinanceClient,
@@ -66,7 +66,7 @@ export async function compareRounds(
     (mayBeClaimant: boolean) =>
     async (endpoint: Endpoint, within: Work): Promise<readonly RoundVerdict[]> => {
       if (!mayBeClaimant && endpoint.index === claimantIndex)
-        throw new EndpointPrunedError('The endpoint made the claim itself')
+        throw new EndpointError('pruned', 'The endpoint made the claim itself')
       const blockQuery = isOnlyComparison
         ? { chainId: chain.id }
         : await readSharedNewest(client, { endpoint, clock }, within)
@@ -80,7 +80,7 @@ export async function compareRounds(
         within,
       )
       if (claims.some(({ block }) => newest.number < block.number)) {
-        throw new EndpointPrunedError('The endpoint has not reached the block')
+        throw new EndpointError('pruned', 'The endpoint has not reached the block')
       }
       return claims.map(({ round, block: { timestampSec: timeSec } }, index) =>
         classifyRound({ round, timeSec }, results.slice(index * CALLS_PER_CLAIM, (index + 1) * CALLS_PER_CLAIM)),
@@ -110,7 +110,8 @@ export async function compareRounds(
       chainId: chain.id,
       endpoint: (claimantIndex ?? 0) + 1,
     })
-    throw new DisputeError(
+    throw new ChainUnavailableError(
+      'disputed',
       `Cannot believe feed ${contradicted.feed} at block ${contradicted.block.number} of chain ${chain.id} (${chain.name}): the rounds that ` +
         `it keeps contradict endpoint ${(claimantIndex ?? 0) + 1} (second witness)`,
     )
@@ -129,10 +130,10 @@ async function selectSameFaults(
 ): Promise<ReadonlySet<ClaimedRound>> {
   const { sequencerFeed } = client.chain.prices
   const attempt = async (endpoint: Endpoint, within: Work): Promise<readonly boolean[]> => {
-    if (endpoint.index === claimantIndex) throw new EndpointPrunedError('The endpoint made the claim itself')
+    if (endpoint.index === claimantIndex) throw new EndpointError('pruned', 'The endpoint made the claim itself')
     const newest = await readSharedNewest(client, { endpoint, clock }, within)
     if (claims.some(({ block }) => newest.number < block.number))
-      throw new EndpointPrunedError('The endpoint has not reached the block')
+      throw new EndpointError('pruned', 'The endpoint has not reached the block')
     const callContracts = shareCalls(
       async (calls) => (await readMulticall(endpoint, { calls, block: newest, isLight: true, clock }, within)).results,
     )

@@ -3,7 +3,7 @@ import { type Block, matchesBlock } from '../../../chain/block.ts'
 import type { LensAccess } from '../../../chain/call/lens.ts'
 import { decodeWord, toLowerHex } from '../../../chain/call/words.ts'
 import { type CallBlock, type Endpoint, type PastBlock, RpcRefusedError } from '../../../chain/rpc/client.ts'
-import { MissingBlockError, MissingStateError } from '../../../chain/rpc/error.ts'
+import { hasFault } from '../../../chain/rpc/error.ts'
 import { parseLogs } from '../../../history/logs/parse_logs.ts'
 import type { HistoryLog } from '../../../history/stream.ts'
 import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
@@ -117,7 +117,7 @@ async function readEarlier(
     const { pools } = block.number === number ? read : await readAt(block.number)
     return { timeSec: block.timestampSec, pools }
   } catch (error) {
-    if (error instanceof MissingStateError || error instanceof MissingBlockError) return undefined
+    if (hasFault(error, 'no_state', 'no_block')) return undefined
     throw error
   }
 }

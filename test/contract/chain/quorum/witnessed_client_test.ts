@@ -7,7 +7,7 @@ import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm
 import { readBlock } from '../../../../src/chain/evm/read_block.ts'
 import { examineState } from '../../../../src/chain/past/state_canary.ts'
 import { createWitnessedClient } from '../../../../src/chain/quorum/witnessed_client.ts'
-import { type Endpoint, StatePrunedError } from '../../../../src/chain/rpc/client.ts'
+import type { Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -173,7 +173,7 @@ test.each(['empty', 'later'] as const)(
     const client = createClient(1)
     rpcs[0]?.lie([lie], LIES_BELOW)
     const error = await readHeld(client, 12).then(String, (reason: Error) => reason)
-    expect(error).toBeInstanceOf(StatePrunedError)
+    expect(error).toMatchObject({ reason: 'pruned' })
     expect((error as Error).message).toBe(
       'Cannot read chain 1 (Ethereum) at block 12: endpoint 1 of chain 1 does not keep it; set RPC_URL_1 to an archive ' +
         'endpoint to read older blocks',

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Hex, toHex } from 'viem'
-import { StatePrunedError } from '../../../../src/chain/rpc/client.ts'
+import { ChainUnavailableError } from '../../../../src/chain/rpc/client.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { createAccount, readBooks } from '../../../support/account/scene.ts'
 import { meterWatcher } from '../../../support/trigger/meter.ts'
@@ -146,7 +146,7 @@ test('blocks whose state is gone are told at once, from the first one left out',
   start({
     screen: false,
     confirm(subjects, target, work) {
-      if (target.block.number < goneBefore) throw new StatePrunedError('Cannot read the state')
+      if (target.block.number < goneBefore) throw new ChainUnavailableError('pruned', 'Cannot read the state')
       return confirm(subjects, target, work)
     },
   })

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
-import { RateLimitedError } from '../../../../src/chain/rpc/error.ts'
+import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createRetrier } from '../../../../src/chain/rpc/retrier.ts'
-import { ResponseTimeoutError } from '../../../../src/chain/rpc/transport.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
@@ -54,7 +53,7 @@ test('the first request of a read is not: another endpoint may be asked', async 
 })
 
 test('a rate limit is waited for as long as the endpoint asks, if no other endpoint is left', async () => {
-  const limited = new RateLimitedError('Slow down', 2_000)
+  const limited = new EndpointError('busy', 'Slow down', { retryAfterMs: 2_000 })
   expect(await retry([limited])).toMatchObject({ outcome: limited, sentMs: [0], pauses: [] })
   expect(await retry([limited], { isAlone: true })).toEqual({ outcome: 'answer', sentMs: [0, 2_000], pauses: [2_000] })
 })
@@ -64,7 +63,7 @@ test('no pause is longer than the time that is left, and a late answer is not as
     outcome: lost,
     sentMs: [0, 50],
   })
-  const late = new ResponseTimeoutError('No answer')
+  const late = new EndpointError('late', 'No answer')
   expect(await retry([late], { isBegun: true })).toMatchObject({ outcome: late, sentMs: [0] })
 })
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { HeadMismatchError } from '../../../../src/chain/rpc/endpoint_state/heads.ts'
 import { createHealth } from '../../../../src/chain/rpc/endpoint_state/health.ts'
-import { RateLimitedError } from '../../../../src/chain/rpc/error.ts'
+import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createRotation, type RotationFailure, type RotationPolicy } from '../../../../src/chain/rpc/rotation.ts'
 import { type Deadline, withinDeadline } from '../../../../src/lib/async/abort.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
@@ -106,14 +105,16 @@ test('an endpoint far off the others is retried once, as the last resort, if no 
   const { ask } = rotating(2)
   const answer = await ask((index, isLastResort) => {
     if (index === 1) return down()
-    return isLastResort ? undefined : new HeadMismatchError('Far behind')
+    return isLastResort ? undefined : new EndpointError('far_head', 'Far behind')
   })
   expect(answer).toEqual({ asked: [0, 1, 1, 0], answered: 0 })
 })
 
 test('the error has the failure of every attempt and the pause that all endpoints asked for', async () => {
   const { ask } = rotating(2)
-  const { asked, exhaustion } = await ask((index) => new RateLimitedError('Busy', 5_000 * (index + 1)))
+  const { asked, exhaustion } = await ask(
+    (index) => new EndpointError('busy', 'Busy', { retryAfterMs: 5_000 * (index + 1) }),
+  )
   expect(asked).toEqual([0, 1])
   expect(exhaustion).toMatchObject({ attempts: 2, busyMs: 5_000 })
   expect(exhaustion?.errors.map(String)).toEqual(Array(2).fill(expect.stringContaining('Busy')))

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createRequestLimiter, type Priority, QueueFullError } from '../../../../src/chain/rpc/limiter.ts'
+import { createRequestLimiter, type Priority } from '../../../../src/chain/rpc/limiter.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { settle } from '../../../support/test_clock.ts'
@@ -33,7 +33,9 @@ test('run() throws if the queue is full, and loses no slot if a waiting caller l
   const leaving = new AbortController()
   const second = slots.run(async () => 'second', createWork(leaving.signal)).catch((error: Error) => error)
   const third = slots.run(async () => 'third', never)
-  expect(await slots.run(async () => 'fourth', never).catch((error: Error) => error)).toBeInstanceOf(QueueFullError)
+  expect(await slots.run(async () => 'fourth', never).catch((error: Error) => error)).toMatchObject({
+    fault: 'queue_full',
+  })
   leaving.abort()
   expect(await second).toBeInstanceOf(AbortedError)
   gate.resolve()
@@ -191,5 +193,5 @@ test('a requester that fills the queue blocks only itself', async () => {
   const refused = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason as Error] : []))
   // Two run and six wait.
   expect(refused).toHaveLength(12)
-  for (const error of refused) expect(error).toBeInstanceOf(QueueFullError)
+  for (const error of refused) expect(error).toMatchObject({ fault: 'queue_full' })
 })

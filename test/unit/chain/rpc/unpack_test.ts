@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { createTransport } from '../../../../src/chain/rpc/transport.ts'
-import { BODY_BYTES_MAX, ResponseTooLargeError } from '../../../../src/chain/rpc/unpack.ts'
+import { BODY_BYTES_MAX } from '../../../../src/chain/rpc/unpack.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { caseCount } from '../../../support/cases.ts'
 
@@ -77,7 +77,7 @@ test.each([
   const { bytes } = await watchDecoders(async () => {
     outcome = await read(coding, bomb)
   })
-  expect(outcome).toBeInstanceOf(ResponseTooLargeError)
+  expect(outcome).toMatchObject({ fault: 'too_large' })
   expect(bytes).toBeGreaterThan(BODY_BYTES_MAX / 2)
   expect(bytes).toBeLessThan(BODY_BYTES_MAX + bomb.length + 2 * CHUNK_BYTES)
 })
@@ -98,7 +98,7 @@ test('an endpoint has one body unpacked at a time, and each is read or refused',
   const refused = await watchDecoders(async () => {
     outcomes = await sendMany(caseCount(20, 4))
   })
-  for (const outcome of outcomes) expect(outcome).toBeInstanceOf(ResponseTooLargeError)
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ fault: 'too_large' })
   expect(refused.atOnce).toBe(1)
 
   // More than comes at once.

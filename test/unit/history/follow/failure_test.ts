@@ -2,13 +2,12 @@ import { expect, test } from 'bun:test'
 import { numberToHex } from 'viem'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import type { BackgroundEndpoint } from '../../../../src/chain/rpc/client.ts'
-import { EndpointFailureError } from '../../../../src/chain/rpc/error.ts'
-import { ResponseTimeoutError } from '../../../../src/chain/rpc/transport.ts'
+import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import type { LendingEvent } from '../../../../src/family/lending/lending_event.ts'
 import { createFollowEntry } from '../../../../src/history/follow/entry.ts'
-import { createRecentFailures, HistoryFaultError } from '../../../../src/history/follow/failure.ts'
+import { createRecentFailures } from '../../../../src/history/follow/failure.ts'
 import type { HistoryLog, Stream } from '../../../../src/history/stream.ts'
-import { IncompleteError } from '../../../../src/history/stream.ts'
+import { HistoryUnavailableError, IncompleteError } from '../../../../src/history/stream.ts'
 import { UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
 import { EMITTER, toTarget, toWallet } from '../../../support/history/scene.ts'
 import { toHash } from '../../../support/history/simulation/chain.ts'
@@ -53,10 +52,10 @@ test('after a failure the work pauses for a second, twice as long after each fur
 })
 
 test.each<[string, BackgroundEndpoint['request']]>([
-  ['fails', () => Promise.reject(new EndpointFailureError('The endpoint failed'))],
+  ['fails', () => Promise.reject(new EndpointError('failed', 'The endpoint failed'))],
   ['refuses all ranges', ({ mapRefusal }) => Promise.reject(mapRefusal?.(REFUSAL))],
   ['gives logs of other blocks', async ({ parse }) => parse([createLog(999_999)])],
-  ['says nothing in time', () => Promise.reject(new ResponseTimeoutError('The endpoint is late'))],
+  ['says nothing in time', () => Promise.reject(new EndpointError('late', 'The endpoint is late'))],
 ])('after an hour in which the only endpoint %s, an honest answer is back within 25 seconds', async (_, lie) => {
   const { clock, time } = simulateTime()
   const { endpoint } = quietEndpoint(1_000_000)
@@ -102,7 +101,7 @@ test('a check that fails twice over agreeing endpoints is logged and reported as
   // What the endpoints take is learned from their refusals of longer ranges.
   await complete(follower, 2_000, toWallet(0))
   const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
-  expect(failure).toBeInstanceOf(HistoryFaultError)
+  expect(failure).toMatchObject({ reason: 'faulty' })
   expect(failure).toMatchObject({
     message:
       'The history of chain 31337 (Quiet) cannot be completed. The check "index" fails in blocks 7 to 9 although ' +
@@ -145,7 +144,7 @@ test('over a single endpoint a failed check leaves the history incomplete, and w
   await complete(follower, 2_000, toWallet(0))
   const failure = await catchFailure(complete(follower, 65_000, toWallet(1)))
   expect(failure).toBeInstanceOf(UnavailableError)
-  expect(failure).not.toBeInstanceOf(HistoryFaultError)
+  expect(failure).not.toMatchObject({ reason: 'faulty' })
   const message =
     'The history of chain 31337 (Quiet) is not complete. The check "index" found that logs are missing in blocks 7 to 9'
   expect(failure).toMatchObject({ message })
@@ -171,7 +170,7 @@ test('a wallet whose logs meet a wrong check does not keep those it was read wit
   const outcomes = await Promise.all(
     Array.from({ length: 12 }, (_, number) => catchFailure(complete(follower, 2_000, toWallet(number)))),
   )
-  expect(outcomes.map((outcome) => outcome instanceof HistoryFaultError)).toEqual(
+  expect(outcomes.map((outcome) => outcome instanceof HistoryUnavailableError)).toEqual(
     outcomes.map((_, number) => toWallet(number) === wrong),
   )
   expect(outcomes.filter((outcome) => typeof outcome === 'boolean')).toHaveLength(11)

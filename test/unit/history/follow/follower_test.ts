@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BackgroundEndpoint } from '../../../../src/chain/rpc/client.ts'
-import { ResponseTimeoutError } from '../../../../src/chain/rpc/transport.ts'
+import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
 import { toWallet } from '../../../support/history/scene.ts'
@@ -133,7 +133,7 @@ function stalledEndpoint(time: { nowMs: number }): { readonly endpoint: Backgrou
       const lateMs = time.nowMs + (read.timeoutMs ?? 0)
       await settle(1)
       time.nowMs = Math.max(time.nowMs, lateMs)
-      throw new ResponseTimeoutError('No answer in time')
+      throw new EndpointError('late', 'No answer in time')
     },
   }
   return { endpoint: stalled, asked }

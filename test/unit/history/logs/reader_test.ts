@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { EndpointFailureError, RateLimitedError } from '../../../../src/chain/rpc/error.ts'
+import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createAdaptiveLogSource, RangeTooNarrowError } from '../../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type RefusalReaction } from '../../../../src/history/logs/refusal.ts'
 import type { LogSource } from '../../../../src/history/logs/source.ts'
@@ -144,7 +144,7 @@ test('an endpoint that fails at long ranges, five times over, is tried once at a
   let isShortServed = true
   const { asked, learned, read } = open((range) => {
     if (isShortServed && countBlocks(range) <= 500) return undefined
-    throw new EndpointFailureError('The endpoint answered HTTP 500')
+    throw new EndpointError('failed', 'The endpoint answered HTTP 500')
   })
   await read({ fromBlock: 1, toBlock: 1_000 })
   expect(learned.cap).toBe(500)
@@ -206,7 +206,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
 
 test('an endpoint that limits its rate is waited for six times in one read', async () => {
   const { asked, read } = open(() => {
-    throw new RateLimitedError('Slow down', 1_000)
+    throw new EndpointError('busy', 'Slow down', { retryAfterMs: 1_000 })
   })
   await expect(read({ fromBlock: 1, toBlock: 10 })).rejects.toThrow('Slow down')
   expect(asked.length).toBe(7)

@@ -2,14 +2,8 @@ import { type Address, type Hex, isAddressEqual, toEventSelector, toFunctionSele
 import { type ContractCall, type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { decodeWord, encodeCall, toLowerHex, tryDecodeAddress, tryDecodeUint } from '../../../../chain/call/words.ts'
 import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
-import {
-  DisputeError,
-  getCacheTtlMs,
-  noteWitnesses,
-  type QuorumResult,
-  readByQuorum,
-} from '../../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, EndpointsTimedOutError } from '../../../../chain/rpc/client.ts'
+import { getCacheTtlMs, noteWitnesses, type QuorumResult, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { type ChainClient, type Endpoint, isUnavailable } from '../../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../../chain/rpc/value.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { PriceBlock } from '../../../../finance/price/past/prices_at.ts'
@@ -228,7 +222,7 @@ const POOL_PRICES_MAX = 50_000
 
 /**
  * Creates a cached reader of pools' square-root prices at the end of a block, Q96, confirmed by two endpoints. It
- * returns undefined if no endpoint has the state of the block, and throws `DisputeError` or `EndpointsTimedOutError`.
+ * returns undefined if no endpoint has the state of the block, and throws `ChainUnavailableError` (disputed or late).
  */
 function createPoolPriceReader(clock: Clock) {
   const poolPrices = createCache<bigint>({ clock, entriesMax: POOL_PRICES_MAX })
@@ -257,8 +251,7 @@ function createPoolPriceReader(clock: Clock) {
     try {
       return await poolPrices.get({ key, read }, work)
     } catch (error) {
-      const isMissing =
-        error instanceof UnavailableError && !(error instanceof DisputeError || error instanceof EndpointsTimedOutError)
+      const isMissing = error instanceof UnavailableError && !isUnavailable(error, 'disputed', 'late')
       if (isMissing) return undefined
       throw error
     }

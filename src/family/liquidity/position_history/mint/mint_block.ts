@@ -1,7 +1,8 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
 import { toLowerHex } from '../../../../chain/call/words.ts'
-import { DisputeError, isCacheableForever } from '../../../../chain/past/quorum.ts'
+import { isCacheableForever } from '../../../../chain/past/quorum.ts'
 import type { ChainClient } from '../../../../chain/rpc/client.ts'
+import { ChainUnavailableError } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
 import type { Work } from '../../../../lib/async/work.ts'
@@ -48,7 +49,8 @@ export function createMintFinder(): FindMint {
     const result = await readMints(query, { fromBlock: block, toBlock: block }, work)
     if ('blocks' in result || result.rows.some((mint) => mint.tokenId === tokenId)) return block
     const { id, name } = client.chain
-    throw new DisputeError(
+    throw new ChainUnavailableError(
+      'disputed',
       `Cannot believe that position ${tokenId} of chain ${id} (${name}) was minted in block ${block}: one endpoint returns ` +
         'the mint, others do not (second witness)',
     )

@@ -1,5 +1,6 @@
-import { DisputeError, readByQuorum } from '../../../../chain/past/quorum.ts'
+import { readByQuorum } from '../../../../chain/past/quorum.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
+import { isUnavailable } from '../../../../chain/rpc/client.ts'
 import type { LogRange } from '../../../../history/logs/check_logs.ts'
 import { LogsRefusedError } from '../../../../history/logs/refusal.ts'
 import { createLogSource } from '../../../../history/logs/source.ts'
@@ -53,7 +54,7 @@ export async function readWitnessedLogs<Row>(
     const { value: rows, endpoints } = await readByQuorum(client, attempt, options)
     return { rows, witnesses: endpoints.length }
   } catch (error) {
-    if (blocks === undefined || !(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+    if (blocks === undefined || !(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
     return { blocks: Math.max(1, blocks), message: error.message }
   }
 }

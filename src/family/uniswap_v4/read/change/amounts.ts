@@ -1,4 +1,5 @@
-import { DisputeError, noteWitnesses, QUORUM } from '../../../../chain/past/quorum.ts'
+import { noteWitnesses, QUORUM } from '../../../../chain/past/quorum.ts'
+import { ChainUnavailableError, isUnavailable } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import { createRecheck } from '../../../../history/recheck.ts'
@@ -81,7 +82,7 @@ export function createAmountsFinder({ db, clock }: { readonly db: Database; read
     if (doubtful.length > 0) {
       // The stored amounts serve if no endpoint is available now.
       const read = await readGroups({ ...query, prefetcher: undefined }, doubtful, work).catch((error: unknown) => {
-        if (!(error instanceof UnavailableError) || error instanceof DisputeError) throw error
+        if (!(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
         return []
       })
       const witnesses = read.flatMap((each) => each.changes).map(({ amounts: found }) => found.witnesses)
@@ -109,14 +110,18 @@ function lacksAmounts(change: FoundChange | undefined, { isAlone }: ChangeGroup)
   return change === undefined || (!isAlone && change.amounts.inside === undefined)
 }
 
-/** Two endpoints override an earlier value from one; a single endpoint does not. Throws `DisputeError`. */
+/**
+ * Two endpoints override an earlier value from one; a single endpoint does not. Throws `ChainUnavailableError`
+ * (disputed).
+ */
 function checkAgreement(
   { client: { chain } }: AmountsQuery,
   now: FoundChange,
   before: FoundChange | undefined,
 ): FoundChange {
   if (before === undefined || isEqual(before.amounts, now.amounts) || now.amounts.witnesses >= QUORUM) return now
-  throw new DisputeError(
+  throw new ChainUnavailableError(
+    'disputed',
     `Cannot believe the state at block ${now.block} of chain ${chain.id} (${chain.name}): one endpoint gave another one ` +
       'before (second witness)',
   )

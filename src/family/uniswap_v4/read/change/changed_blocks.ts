@@ -3,7 +3,7 @@ import { readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { decodeWord, encodeArray, encodeCall } from '../../../../chain/call/words.ts'
 import { createBlockFinder } from '../../../../chain/past/block_at.ts'
 import { QUORUM, readByQuorum } from '../../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, StatePrunedError } from '../../../../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, isUnavailable } from '../../../../chain/rpc/client.ts'
 import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
 import type { PricePrefetcher } from '../../../../finance/price/past/prefetch.ts'
 import { allOrAbort } from '../../../../lib/async/all_or_abort.ts'
@@ -94,7 +94,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
     }
     if (!isAlone) return await state
     return await state.catch((error: unknown) => {
-      if (error instanceof StatePrunedError) return undefined
+      if (isUnavailable(error, 'pruned')) return undefined
       throw error
     })
   }
@@ -104,7 +104,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
     try {
       return await readStateAt(query, group, group.number - 1, work)
     } catch (error) {
-      if (!(error instanceof StatePrunedError)) throw error
+      if (!isUnavailable(error, 'pruned')) throw error
       const price = await readPriceBefore(toNamedPool(query, group.first), group.number, work)
       if (price === undefined) throw error
       return price
@@ -224,7 +224,7 @@ const WORDS = 4
 /**
  * Reads the state of a position and its pool at the end of a block from two endpoints; `witnesses` counts those that
  * agree. Bundled into one request with other reads of the block from the same event-loop turn. Throws as
- * `readByQuorum`: `StatePrunedError` if no endpoint keeps the state.
+ * `readByQuorum`: `ChainUnavailableError` (pruned) if no endpoint keeps the state.
  */
 async function readState(
   { client, target, clock }: { readonly client: ChainClient; readonly target: ChangeTarget; readonly clock: Clock },

@@ -5,7 +5,7 @@ import { readMulticall } from '../../../../chain/call/many/multicall.ts'
 import { encodeArray, encodeCall, toLowerHex, tryDecodeUint } from '../../../../chain/call/words.ts'
 import {
   type Endpoint,
-  LensUnsupportedError,
+  lensUnsupportedError,
   type ReadOptions,
   RevertError,
   RpcRefusedError,
@@ -226,8 +226,7 @@ export function createOwnedFinder(options: {
       const ids = await findByScan(query, block, work)
       if (ids !== undefined) return ids
     } catch (error) {
-      const isUnavailable = error instanceof UnavailableError && !(error instanceof PendingError)
-      if (!isUnavailable && !(error instanceof UnexpectedStorageError)) throw error
+      if (!(error instanceof UnavailableError) || error instanceof PendingError) throw error
     }
     return await findByLogs(query, block, work)
   }
@@ -287,11 +286,6 @@ interface ScanState {
 /** One answer of the scanner. */
 type ScanPage = Omit<ScanState, 'perCall'>
 
-/** The manager's storage has another layout than the scanner reads, so its results are unusable. */
-class UnexpectedStorageError extends Error {
-  override readonly name = 'UnexpectedStorageError'
-}
-
 /** Whether all positions are found. */
 function isComplete({ balance, owned }: ScanState): boolean {
   return BigInt(owned.length) === balance
@@ -304,8 +298,8 @@ function countCallsLeft({ remaining, perCall }: ScanState): number {
 
 /**
  * Checks the candidate ids and the newest ones, in one round trip. Finds nothing for a wallet with more positions than
- * a list may hold. Throws `UnexpectedStorageError`, `LensUnsupportedError` if the endpoint does not override code,
- * `UpstreamError` if it answers from another block.
+ * a list may hold. Throws `UnavailableError` if the manager's storage has another layout, `RpcRefusedError` (lens) if
+ * the endpoint does not override code, `UpstreamError` if it answers from another block.
  */
 async function startScan(endpoint: Endpoint, scan: Scan, work: Work): Promise<ScanState> {
   const { wallet, manager, chainId, block, clock } = scan
@@ -323,7 +317,7 @@ async function startScan(endpoint: Endpoint, scan: Scan, work: Work): Promise<Sc
   const emptyState = { balance: 0n, nextId, owned: [], remaining: 0n, perCall: COUNT_MAX }
   if (balance === 0n || balance > OWNED_MAX) return emptyState
   if (page.balance !== balance || page.nextId !== nextId)
-    throw new UnexpectedStorageError('The storage of the manager contradicts its balanceOf and nextTokenId')
+    throw new UnavailableError('The storage of the manager contradicts its balanceOf and nextTokenId')
   const scannedCount = top - page.remaining
   return checkScan({ ...page, perCall: scannedCount > COUNT_MIN ? scannedCount : COUNT_MIN })
 }
@@ -397,7 +391,7 @@ async function readPage(
       return decodePage(await endpoint.call({ to: manager, code: LENS_RUNTIME, data, block }, work), block)
     } catch (error) {
       // Only the manager's own code reverts, so the override was ignored.
-      if (error instanceof RevertError) throw new LensUnsupportedError(overrideIgnoredError())
+      if (error instanceof RevertError) throw lensUnsupportedError(overrideIgnoredError())
       const isTooMuch = error instanceof RpcRefusedError && error.reason === 'size'
       if (!isTooMuch || count / FEWER < COUNT_MIN) throw error
     }
@@ -406,17 +400,17 @@ async function readPage(
 
 /** Decodes a page. Throws `UpstreamError` if it is of another block. */
 function decodePage(answer: Hex, at: PinnedBlock): ScanPage {
-  if (answer === '0x') throw new LensUnsupportedError(overrideIgnoredError())
+  if (answer === '0x') throw lensUnsupportedError(overrideIgnoredError())
   const { from, block, taken } = decodeLensPage(answer)
   if (!matchesBlock(block, at)) throw new UpstreamError('The endpoint answers from another block than it was asked')
   const [balance, nextId, remaining] = [from.uint(32), from.uint(32), from.uint(32)]
   return { balance, nextId, remaining, owned: Array.from({ length: taken }, () => from.uint(32)) }
 }
 
-/** Throws `UnexpectedStorageError` if all ids were checked and fewer belong to the wallet than its balance. */
+/** Throws `UnavailableError` if all ids were checked and fewer belong to the wallet than its balance. */
 function checkScan(state: ScanState): ScanState {
   if (state.remaining > 0n || isComplete(state)) return state
-  throw new UnexpectedStorageError('The manager stores fewer positions of the wallet than it counts')
+  throw new UnavailableError('The manager stores fewer positions of the wallet than it counts')
 }
 
 function overrideIgnoredError(): RpcRefusedError {
