@@ -16,7 +16,7 @@ import { type Charge, PER_CALL } from '../http/route/charge.ts'
 import { createPagination } from '../http/route/page.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { nonNegativeInteger } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/text_format.ts'
 import { NO_ENDPOINT, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000

@@ -1,4 +1,4 @@
-import { escapeLines } from '../lib/text/terminal_text.ts'
+import { escapeLines } from '../lib/text/display_text.ts'
 import type { CommandArgs, CommandIo } from './command.ts'
 
 /** Cells of one line of a table, in the order of its columns. */

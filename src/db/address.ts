@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { isLoopback } from '../lib/loopback.ts'
+import { isLoopback } from '../lib/text/network.ts'
 
 /** Where one PostgreSQL listens. */
 export type Listener = { readonly path: string } | { readonly host: string; readonly port: number }

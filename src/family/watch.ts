@@ -4,7 +4,7 @@ import type { FinanceClient } from '../finance/chain.ts'
 import { type LogRange, mergeLogs } from '../history/logs/check_logs.ts'
 import { createLogSource } from '../history/logs/source.ts'
 import type { HistoryLog, LogFilter } from '../history/stream.ts'
-import { mapChunks } from '../lib/async/chunk.ts'
+import { mapChunks } from '../lib/async/parallel.ts'
 import type { Work } from '../lib/async/work.ts'
 import type { Rational } from '../lib/number/rational.ts'
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { dataOutput, isoTimestamp } from '../http/request/schema.ts'
 import { defineRoute, type FreeRoute } from '../http/route/route.ts'
-import { nonNegativeInteger } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/text_format.ts'
 import { ADMIN_PREFIX } from './access.ts'
 
 const chainSchema = v.strictObject({

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { integerString as credits, isoTimestamp } from '../http/request/schema.ts'
-import { nonNegativeInteger } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/text_format.ts'
 
 /* Schemas of account data, as its tables store it, in answers of the planes and of the command line. */
 

@@ -5,7 +5,7 @@ import { getSignedInOrganization } from '../http/plane/signed_in.ts'
 import { choice } from '../http/request/input.ts'
 import { dataOutput, idParameter, integerString, isoTimestamp } from '../http/request/schema.ts'
 import { defineRoute, type FreeRoute } from '../http/route/route.ts'
-import { nonNegativeInteger } from '../lib/text/schema.ts'
+import { nonNegativeInteger } from '../lib/text/text_format.ts'
 import { ADMIN_PREFIX, DASHBOARD_PREFIX } from './access.ts'
 import { readLatency, readUsage, USAGE_DIMENSIONS, USAGE_RANGES } from './usage.ts'
 

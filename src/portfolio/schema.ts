@@ -3,8 +3,7 @@ import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
 import { usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import { base58Address, chainId, evmAddress, incompleteList } from '../finance/schema.ts'
-import { nonNegativeInteger, pagination } from '../lib/text/schema.ts'
-import { DECIMAL, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
+import { DECIMAL, nonNegativeInteger, pagination, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
 
 const reason = v.picklist(UNCOUNTED_REASONS)

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import type { Settlement } from '../../http/exchange/gate.ts'
-import { createIdleWaiter } from '../../lib/async/wait.ts'
+import { createIdleWaiter } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { FailureTracker } from '../../lib/failure_tracker.ts'
 import { type JobOptions, startJob } from '../../lib/job.ts'

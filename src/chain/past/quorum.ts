@@ -1,4 +1,4 @@
-import { withTimeout } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/abort.ts'
 import { limitWork, noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import { AbortedError, UnavailableError } from '../../lib/error.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { withTimeout } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/abort.ts'
 import { limitWork, type Work } from '../../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { matchesBlock, type PinnedBlock } from '../block.ts'

@@ -1,4 +1,4 @@
-import { TIMED_OUT } from '../../lib/async/wait.ts'
+import { TIMED_OUT } from '../../lib/async/abort.ts'
 import { AlreadyLoggedError, UnavailableError } from '../../lib/error.ts'
 import { SqlError, serverTooOldError } from '../database.ts'
 

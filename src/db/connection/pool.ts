@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createIdleWaiter, TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { createIdleWaiter, TIMED_OUT, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getRootReason } from '../../lib/failure_tracker.ts'
 import { type Log, logThrottled, resetThrottled } from '../../lib/log.ts'

@@ -1,4 +1,4 @@
-import { withTimeout } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type DatabaseAddress, type DatabaseTls, type Listener, parseDatabaseUrl } from '../address.ts'
 import { encodeParam } from '../codec.ts'

@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { healthFactorFigure as healthFactor, usdFigure as usd } from '../../finance/figure.ts'
 import { evmAddress } from '../../finance/schema.ts'
-import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
-import { DECIMAL, text } from '../../lib/text/text_format.ts'
+import { DECIMAL, nonNegativeInteger, pagination, text } from '../../lib/text/text_format.ts'
 import { LENDING_EVENT_TYPES } from './lending_event.ts'
 
 /** Success body of the snapshots, without `request_id`. */

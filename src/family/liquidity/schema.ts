@@ -2,8 +2,15 @@ import * as v from 'valibot'
 import { usdFigure } from '../../finance/figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../finance/price/price.ts'
 import { chainId, evmAddress, withFull } from '../../finance/schema.ts'
-import { nonNegativeInteger, pagination } from '../../lib/text/schema.ts'
-import { DECIMAL, fixedDecimal, INTEGER, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
+import {
+  DECIMAL,
+  fixedDecimal,
+  INTEGER,
+  nonNegativeInteger,
+  pagination,
+  text,
+  UNSIGNED_INTEGER,
+} from '../../lib/text/text_format.ts'
 import { FLOW_PRICE_SOURCES } from './position_history/flow_price.ts'
 import { PNL_STATUSES } from './position_history/pnl.ts'
 

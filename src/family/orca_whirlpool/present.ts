@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { noPriceBecause } from '../../finance/price/price.ts'
 import { base58Address, chainId, withFull } from '../../finance/schema.ts'
-import { pagination } from '../../lib/text/schema.ts'
+import { pagination } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
 import { presentTotals } from '../liquidity/list/counts.ts'
 import { formatUsdE6OrNull, presentAmount, presentPrices, presentState } from '../liquidity/present.ts'

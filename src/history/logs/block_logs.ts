@@ -7,7 +7,7 @@ import {
 } from '../../chain/receipt/receipts_root.ts'
 import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { hasFault } from '../../chain/rpc/error.ts'
-import { allOrAbort } from '../../lib/async/all_or_abort.ts'
+import { allOrAbort } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { HistoryLog } from '../stream.ts'
 

@@ -1,5 +1,5 @@
-import { shareReads } from '../../lib/async/share.ts'
-import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/abort.ts'
+import { shareReads } from '../../lib/async/cache.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Readiness } from '../openapi/readiness.ts'

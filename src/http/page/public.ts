@@ -1,4 +1,4 @@
-import { shareReads } from '../../lib/async/share.ts'
+import { shareReads } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'

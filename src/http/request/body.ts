@@ -1,4 +1,4 @@
-import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { findInvalidText, isWithinJsonLimits } from '../../lib/text/json.ts'
 import { HttpError } from '../error.ts'

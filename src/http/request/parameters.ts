@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
-import { formatList } from '../../lib/text/format_list.ts'
 import { findInvalidText } from '../../lib/text/json.ts'
 import { suggestName } from '../../lib/text/nearest.ts'
+import { formatList } from '../../lib/text/text_format.ts'
 import { PARAMETER_LENGTH_MAX, QUERY_PARAMETERS_MAX, SHOWN_VALUE_LENGTH_MAX } from '../limits.ts'
 import { getFieldNames, getMaxLength } from './fields.ts'
 

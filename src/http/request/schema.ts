@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { hasInvisible } from '../../lib/text/display_text.ts'
-import { pagination } from '../../lib/text/schema.ts'
+import { pagination } from '../../lib/text/text_format.ts'
 import { page as pageNumber, limit as pageSize, shortText } from './input.ts'
 
 /*

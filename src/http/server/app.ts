@@ -1,5 +1,5 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
-import { createIdleWaiter, withTimeout } from '../../lib/async/wait.ts'
+import { createIdleWaiter, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'

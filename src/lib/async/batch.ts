@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { UnavailableError } from '../error.ts'
-import { createIdleWaiter } from './wait.ts'
+import { createIdleWaiter } from './abort.ts'
 
 export interface BatcherOptions<Item, Result> {
   /**

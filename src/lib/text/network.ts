@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
 export interface Network {
   readonly width: 32 | 128
@@ -55,4 +55,10 @@ function toBits({ text }: Address): string {
   const zeros = Array<string>(8 - before.length - after.length).fill('0')
   const groups = [...before, ...zeros, ...after]
   return groups.map((group) => Number.parseInt(group, 16).toString(2).padStart(16, '0')).join('')
+}
+
+/** True for loopback hosts, reachable from this machine only: `localhost`, `127.0.0.0/8` and `::1`. */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.')
+  return host === '::1' || host.toLowerCase() === 'localhost'
 }

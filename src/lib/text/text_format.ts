@@ -35,3 +35,21 @@ export function text({ pattern, words }: TextFormat) {
 export function textSchema({ pattern, words }: TextFormat): Readonly<Record<string, unknown>> {
   return { type: 'string', pattern: pattern.source, 'x-format': words }
 }
+
+/** Formats items for a sentence, separated by commas: the first `itemsMax`, and the number of the omitted ones. */
+export function formatList(items: readonly string[], itemsMax: number): string {
+  const shown = items.slice(0, itemsMax).join(', ')
+  return items.length > itemsMax ? `${shown} and ${items.length - itemsMax} more` : shown
+}
+
+/** Schema of a count, limit or duration in an answer, 0 or more. */
+export const nonNegativeInteger = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+/** Schema of a page's position in its list. */
+export const pagination = v.strictObject({
+  page: nonNegativeInteger,
+  limit: nonNegativeInteger,
+  total: nonNegativeInteger,
+  next_page: v.nullable(v.string()),
+  prev_page: v.nullable(v.string()),
+})

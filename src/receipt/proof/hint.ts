@@ -4,7 +4,7 @@ import { encodeDeploylessCode, getDeploylessCalldataMax } from '../../chain/call
 import type { Endpoint, RpcRequest } from '../../chain/rpc/client.ts'
 import { hasFault } from '../../chain/rpc/error.ts'
 import { parseLowerAddress, parseLowerBytes } from '../../chain/rpc/value.ts'
-import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import { forEachLimit } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { ProvenCall } from './job.ts'
 

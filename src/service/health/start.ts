@@ -1,6 +1,6 @@
 import type { UnresponsiveEndpoint } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { forEachLimit } from '../../lib/async/for_each_limit.ts'
+import { forEachLimit } from '../../lib/async/parallel.ts'
 import { createWork } from '../../lib/async/work.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Clients } from '../clients.ts'

@@ -1,4 +1,4 @@
-import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 

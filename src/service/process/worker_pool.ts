@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { withTimeout } from '../../lib/async/wait.ts'
+import { withTimeout } from '../../lib/async/abort.ts'
 import { type Clock, repeat } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type MetricSample, type Metrics, mergeMetrics, renderMetrics } from '../../lib/metrics.ts'

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
+import { createIdleWaiter } from '../../lib/async/abort.ts'
 import { createBatcher } from '../../lib/async/batch.ts'
 import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
-import { createIdleWaiter } from '../../lib/async/wait.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Job } from '../../lib/job.ts'
 import type { Log } from '../../lib/log.ts'

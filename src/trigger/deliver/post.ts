@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { TIMED_OUT, withTimeout } from '../../lib/async/wait.ts'
+import { TIMED_OUT, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import { limitInterimAnswers } from '../../lib/interim_answers.ts'

@@ -8,8 +8,8 @@ import {
   type Watcher,
   type WatchTarget,
 } from '../../family/watch.ts'
-import { mapChunks } from '../../lib/async/chunk.ts'
 import { createYielder } from '../../lib/async/cooperative.ts'
+import { mapChunks } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'

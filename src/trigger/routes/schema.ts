@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { dataOutput, isoTimestamp, listOutput } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
-import { nonNegativeInteger } from '../../lib/text/schema.ts'
+import { nonNegativeInteger } from '../../lib/text/text_format.ts'
 import { MESSAGE_TYPES } from '../message.ts'
 import { TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'

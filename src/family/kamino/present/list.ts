@@ -12,8 +12,7 @@ import { healthFactor } from '../../../finance/math/lending.ts'
 import { base58Address, chainId } from '../../../finance/schema.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { pagination } from '../../../lib/text/schema.ts'
-import { text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+import { pagination, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import {
   calculationsSchema,
   presentCalculations,

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { formatList } from '../../../lib/text/format_list.ts'
+import { formatList } from '../../../lib/text/text_format.ts'
 import type { ClassifiedPositions } from './classify.ts'
 
 /** Most managers that one error message names; enough for all on the default chains. */

@@ -11,7 +11,7 @@ import {
 } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
-import { allOrAbort } from '../../../lib/async/all_or_abort.ts'
+import { allOrAbort } from '../../../lib/async/parallel.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import { filterTargets, isNow, type Moment, readAt, toAsOf } from '../../moment.ts'
 import { LENDING_TOOLS } from '../../tools.ts'

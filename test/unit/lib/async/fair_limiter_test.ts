@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createFairLimiter } from '../../../../src/lib/async/fair_limiter.ts'
+import { createFairLimiter } from '../../../../src/lib/async/fair_queue.ts'
 import { createTestClock, settle } from '../../../support/test_clock.ts'
 
 function scene({ runsMax = 2, queueMax = 100 } = {}) {

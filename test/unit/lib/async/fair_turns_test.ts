@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createFairTurns } from '../../../../src/lib/async/fair_turns.ts'
+import { createFairTurns } from '../../../../src/lib/async/fair_queue.ts'
 import { settle } from '../../../support/test_clock.ts'
 
 const patient = new AbortController().signal

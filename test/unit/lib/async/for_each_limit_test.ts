@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { forEachLimit } from '../../../../src/lib/async/for_each_limit.ts'
+import { forEachLimit } from '../../../../src/lib/async/parallel.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { settle } from '../../../support/test_clock.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { withinDeadline } from '../../../../src/lib/async/abort.ts'
-import { allOrAbort } from '../../../../src/lib/async/all_or_abort.ts'
+import { allOrAbort } from '../../../../src/lib/async/parallel.ts'
 import {
   createWork,
   limitWork,

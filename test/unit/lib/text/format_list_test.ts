@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { formatList } from '../../../../src/lib/text/format_list.ts'
+import { formatList } from '../../../../src/lib/text/text_format.ts'
 
 test('formatList() names the first items and counts the omitted ones', () => {
   expect(formatList([], 2)).toBe('')

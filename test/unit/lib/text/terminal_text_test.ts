@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { escapeLine, escapeLines } from '../../../../src/lib/text/terminal_text.ts'
+import { escapeLine, escapeLines } from '../../../../src/lib/text/display_text.ts'
 
 test('escapeLine() escapes what a terminal obeys or does not show, and nothing else', () => {
   const unseen: readonly (readonly [text: string, escaped: string])[] = [

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { nonNegativeInteger } from '../../../../../src/lib/text/schema.ts'
+import { nonNegativeInteger } from '../../../../../src/lib/text/text_format.ts'
 import type { Appraisal } from '../event/decode.ts'
 
 /** Success body of the appraisals, without `request_id`. */
