@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { compressBackup } from '../../db/backup/compress.ts'
 import { type Append, writeNewFile } from '../../db/backup/file.ts'
-import type { WriteResult } from '../../db/backup/write.ts'
+import { compressBackup, type WriteResult } from '../../db/backup/write.ts'
 import { openSession } from '../../db/connection/session.ts'
 import { SqlError } from '../../db/database.ts'
 import { systemClock } from '../../lib/clock.ts'

@@ -5,16 +5,16 @@ import * as v from 'valibot'
  *
  * 1. `command/backup/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
  * 2. `write.ts` begins one read-only transaction and checks inside it that the schema is this program's (`tables.ts`).
- * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits (`ledger.ts`).
- * 4. It commits, and the last line is the SHA-256 of all lines before it. `compress.ts` compresses on the way.
+ * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits .
+ * 4. It commits, and the last line is the SHA-256 of all lines before it. All of it is compressed on the way.
  * 5. Once the file is on the disk, it gets its name.
  *
  * A restore:
  *
  * 1. `command/backup/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is
  *    checked while it is loaded.
- * 2. `target.ts` checks that the backup is not newer than this program, and that the database has no rows.
- * 3. `restore.ts` creates a marker table, which keeps every process from serving, and begins one transaction.
+ * 2. `restore.ts` checks that the backup is not newer than this program, and that the database has no rows.
+ * 3. It creates a marker table, which keeps every process from serving, and begins one transaction.
  * 4. It brings the tables to the backup's version, locks them, loads every row, counts them and sets the sequences.
  * 5. It migrates to this program's version, compares the sums of credits, drops the marker and commits.
  */

@@ -1,6 +1,7 @@
-import { tableColumnList } from '../../../sql/queries.ts'
+import { ledgerSum, tableColumnList } from '../../../sql/queries.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { Database } from '../database.ts'
+import type { BackupTrailer } from './format.ts'
 
 /**
  * Tables of a backup, each after the tables it refers to. Partitions are read and written through their table, and
@@ -77,4 +78,14 @@ export function getTableNames(tables: readonly { readonly name: string }[]): rea
 /** Quotes an SQL identifier. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
+}
+
+/** Reads the whole log, hence the long deadline. */
+const DEADLINE_MS = 600_000
+
+/** Sums the credits of all organizations. */
+export async function readLedger(db: Database): Promise<BackupTrailer['ledger']> {
+  const [ledger] = await ledgerSum(db, {}, { deadlineMs: DEADLINE_MS })
+  if (ledger === undefined) throw new Error('Cannot add up the ledger: the database returned no row')
+  return ledger
 }

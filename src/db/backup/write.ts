@@ -1,11 +1,13 @@
 import { createHash, hash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
 import { MIGRATIONS } from '../../../sql/files.ts'
 import type { Database } from '../database.ts'
-import type { Migration } from '../schema.ts'
-import { checkSchema } from '../schema.ts'
+import { checkSchema, type Migration } from '../schema.ts'
+import type { Append } from './file.ts'
 import { type BackupHeader, type BackupTrailer, FORMAT, FORMAT_VERSION, LINE_MAX } from './format.ts'
-import { readLedger } from './ledger.ts'
-import { BACKUP_TABLES, type BackupTable, quoteIdentifier, readTables } from './tables.ts'
+import { BACKUP_TABLES, type BackupTable, quoteIdentifier, readLedger, readTables } from './tables.ts'
 
 export interface WriteOptions {
   /** Version of this program, for the header. */
@@ -153,4 +155,37 @@ function listReachedSequences(tables: readonly BackupTable[]): BackupTrailer['se
       column.reached === null ? [] : [{ table: name, column: column.name, reached: column.reached }],
     ),
   )
+}
+
+/** Level 3 takes a third of the default level's time; the file is a tenth larger. */
+const GZIP_LEVEL = 3
+
+/**
+ * Writes a backup, compressed. A slow reader slows down reading from the database; memory does not grow. Throws what
+ * `writeBackup` and `append` throw, and an `AbortError` if `stop` fires.
+ */
+export async function compressBackup(
+  session: Database,
+  { append, ...options }: WriteOptions & { readonly append: Append },
+): Promise<WriteResult & { readonly bytes: number }> {
+  let result: WriteResult | undefined
+  let bytes = 0
+  await pipeline(
+    Readable.from(
+      (async function* () {
+        result = yield* writeBackup(session, options)
+      })(),
+      { objectMode: false },
+    ),
+    createGzip({ level: GZIP_LEVEL }),
+    async (chunks: AsyncIterable<Uint8Array>) => {
+      for await (const chunk of chunks) {
+        await append(chunk)
+        bytes += chunk.length
+      }
+    },
+    { signal: options.stop },
+  )
+  if (result === undefined) throw new Error('Cannot write the backup: it ended without its last line')
+  return { ...result, bytes }
 }

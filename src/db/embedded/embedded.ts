@@ -1,17 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants, existsSync } from 'node:fs'
-import { chmod, lstat, open, readFile } from 'node:fs/promises'
+import { chmod, lstat, open, readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
-import { accessSettings } from './access.ts'
 import { checkOtherClusters, createCluster, hasCluster, removeStaleFiles, SERVER_ENVIRONMENT } from './cluster.ts'
-import { makeDataDirectory } from './directory.ts'
-import { clusterPath, type Home, openHome } from './home.ts'
+import { makeDataDirectory, openDirectory } from './directory.ts'
+import { accessSettings, clusterPath, type Home, openHome } from './home.ts'
 import { unpackProgram } from './program.ts'
 import { findServerProcesses } from './server_processes.ts'
-import { embeddedUrl, probeSession } from './socket.ts'
+import { embeddedUrl, isListening, probeSession, resolveSocketDirectory } from './socket.ts'
 import { WATCHDOG_JS, WATCHDOG_SH } from './watchdog.ts'
 
 interface EmbeddedOptions extends Omit<ServerOptions, 'program'> {
@@ -400,4 +399,21 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   } catch {
     // The process has ended meanwhile.
   }
+}
+
+/**
+ * Finds the embedded server that another process runs on this data directory; undefined if there is none, or this user
+ * may not reach it. Its URL is valid until `close()`, which does not stop it. Lets commands work beside a service.
+ */
+export async function findRunningEmbedded(
+  dataDir: string,
+): Promise<Pick<EmbeddedDatabase, 'url' | 'close'> | undefined> {
+  const home = join(await realpath(dataDir).catch(() => dataDir), 'postgres')
+  const directory = await openDirectory(home).catch(() => undefined)
+  if (directory === undefined) return undefined
+  const { uid } = await directory.stat()
+  const { socketDir } = resolveSocketDirectory(home, { uid, fd: directory.fd })
+  if (await isListening(socketDir)) return { url: embeddedUrl(socketDir), close: () => directory.close() }
+  await directory.close()
+  return undefined
 }

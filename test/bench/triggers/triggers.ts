@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { findRunningEmbedded } from '../../../src/db/embedded/find_running.ts'
+import { findRunningEmbedded } from '../../../src/db/embedded/embedded.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'

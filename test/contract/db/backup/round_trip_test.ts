@@ -211,7 +211,7 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
       read = rows
     },
   }
-  const { compressBackup } = await import('../../../../src/db/backup/compress.ts')
+  const { compressBackup } = await import('../../../../src/db/backup/write.ts')
   const packing = compressBackup(session, {
     ...options,
     append: async (bytes) => {

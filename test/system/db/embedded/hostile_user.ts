@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findRunningEmbedded } from '../../../../src/db/embedded/find_running.ts'
+import { findRunningEmbedded } from '../../../../src/db/embedded/embedded.ts'
 import { IS_FULL } from '../../../support/cases.ts'
 import { dataDirectory, serverPids, temporaryDirectory } from '../../../support/database.ts'
 import { embeddedFixture, runStatement } from '../../../support/embedded.ts'
