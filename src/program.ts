@@ -18,7 +18,7 @@ import { createOutput, type Output } from './command/output.ts'
 import { parseCommandLine } from './command/parse.ts'
 import { createServeCommand } from './command/serve.ts'
 import { verifyCommand } from './command/verify.ts'
-import { readConfig } from './config/config.ts'
+import { ConfigError, readConfig } from './config/config.ts'
 import { readTextFile } from './config/read_file.ts'
 import { createBoundedWriter } from './lib/bounded_writer.ts'
 import { systemClock } from './lib/clock.ts'
@@ -30,7 +30,8 @@ const FLUSH_MS = 500
 
 /**
  * Runs the command of the command line and ends the process. `runtime` says how this one serves; everything else is the
- * same on Bun and Node. Exit statuses: 0 done, 1 failed, 2 wrong usage, others by command. A failure prints one line.
+ * same on Bun and Node. Exit statuses: 0 done, 1 failed, 2 wrong usage, others by command. A failure prints one line, a
+ * wrong configuration one for each mistake.
  */
 export function runProgram(runtime: Parameters<typeof createServeCommand>[0]): void {
   const commands: readonly Command[] = [
@@ -135,5 +136,5 @@ async function waitUnlessStopped(work: Promise<unknown>, stop: AbortSignal): Pro
 
 function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  return `walletscope: ${message.replaceAll('\n', ' ')}`
+  return `walletscope: ${error instanceof ConfigError ? message : message.replaceAll('\n', ' ')}`
 }

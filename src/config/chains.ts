@@ -93,9 +93,11 @@ export function readChains(sources: ChainSources): ServedChains {
   for (const name of names.filter(isRpcVariable)) {
     const text = getVariable(name)
     if (text === undefined) continue
-    const chain = chains.get(parseChainId(name.slice('RPC_URL_'.length)))
+    const id = parseChainId(name.slice('RPC_URL_'.length))
+    const chain = chains.get(id)
     const rpcUrls = parseUrls(text)
-    if (chain === undefined) mistakes.push(`${name}: no such chain is built in; describe it in CHAINS_FILE`)
+    if (Number.isNaN(id)) mistakes.push(`${name}: expected the id of a chain in its name, such as RPC_URL_1`)
+    else if (chain === undefined) mistakes.push(`${name}: no such chain is built in; describe it in CHAINS_FILE`)
     else if (rpcUrls === undefined) mistakes.push(`${name}: expected ${URLS_EXPECTED}`)
     else {
       chosenIds.add(chain.id)
@@ -133,7 +135,8 @@ function toOmission(chain: FinanceChain, families: readonly ConfiguredFamily[]):
   return { chainId: chain.id, omitted: [...sortDebtsFirst(contracts), ...listOmittedPrices(chain, builtIn)] }
 }
 
-function isRpcVariable(name: string): name is RpcVariable {
+/** True for a variable that holds the endpoints of a chain, if its name ends with the chain's id. */
+export function isRpcVariable(name: string): name is RpcVariable {
   return name.startsWith('RPC_URL_')
 }
 

@@ -9,12 +9,13 @@ import { FEATURES, type Feature } from '../http/route/route.ts'
 import { isSigningKey } from '../lib/dsse.ts'
 import { LOG_LEVELS, type LogLevel } from '../lib/log.ts'
 import { type Network, parseNetwork } from '../lib/text/network.ts'
-import { readChains, type ServedChains } from './chains.ts'
+import { isRpcVariable, readChains, type ServedChains } from './chains.ts'
 import { isHttpUrl } from './chains_file.ts'
 import { parseUrls, splitList, URLS_EXPECTED } from './lists.ts'
+import { findMisspelledVariables, type MisspelledVariable } from './misspelled.ts'
 import { describeReadError } from './read_file.ts'
 import type { FileSources } from './token_lists.ts'
-import type { VariableName } from './variables.ts'
+import { LISTED_NAMES, type VariableName } from './variables.ts'
 
 /** The validated configuration. */
 export interface Config extends ServedChains {
@@ -60,15 +61,18 @@ export interface Config extends ServedChains {
   /** True if pipelined requests are answered; Node answers them in any case. */
   readonly pipelining: boolean
   readonly logLevel: LogLevel
+  /** Variables that are set and not read, but probably meant. */
+  readonly misspelled: readonly MisspelledVariable[]
 }
 
-/** Invalid configuration: all mistakes at once, without values, which may be secret. */
+/** Invalid configuration: all mistakes at once, a line each if they are several, without values, which may be secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly mistakes: readonly string[]
 
   constructor(mistakes: readonly string[]) {
-    super(`Cannot start with this configuration: ${mistakes.join('; ')}`)
+    const lines = mistakes.map((mistake) => mistake.replaceAll('\n', ' '))
+    super(['Cannot start with this configuration:', ...lines].join(lines.length === 1 ? ' ' : '\n  '))
     this.mistakes = mistakes
   }
 }
@@ -160,6 +164,7 @@ export function readConfig(
     drainMs: Math.round((parseVariable('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
     pipelining: parseVariable('PIPELINING', parseSwitch, 'on or off') === 'on',
     logLevel: parseVariable('LOG_LEVEL', createChoiceParser(LOG_LEVELS), 'debug, info, warn or error') ?? 'info',
+    misspelled: findMisspelledVariables(environment, isKnownVariable),
     ...served,
     solana: { ...solana, rpcUrls: parseVariable('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },
   }
@@ -274,6 +279,12 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Variables with secrets and URLs: `NAME_FILE` may name a file with the value. */
 const FROM_FILES = /^(?:ADMIN_TOKEN|DATABASE_(?:READ_)?URL|PUBLIC_URL|RPC_URL_[^_]+|SOLANA_RPC_URL)$/
 const SUFFIX = '_FILE'
+
+/** True for a listed variable and for one that names its file. Names of endpoints are checked where they are read. */
+function isKnownVariable(name: string): boolean {
+  const isFile = name.endsWith(SUFFIX) && FROM_FILES.test(name.slice(0, -SUFFIX.length))
+  return isFile || isRpcVariable(name) || LISTED_NAMES.includes(name)
+}
 
 /**
  * Replaces each `_FILE` variable by the text of its file, as Docker and Kubernetes mount secrets. Lines of a file with

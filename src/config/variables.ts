@@ -161,7 +161,13 @@ type ListedName = (typeof FIRST_VARIABLES | typeof FURTHER_VARIABLES)[number]['n
 export type RpcVariable = `RPC_URL_${string}`
 
 /** Variables that may be read: only listed ones. */
-export type VariableName = Exclude<ListedName, 'RPC_URL_<chain id>'> | RpcVariable
+export type VariableName = Exclude<ListedName, typeof RPC_URL_LISTED> | RpcVariable
+
+/** The listed name of `RpcVariable`. */
+export const RPC_URL_LISTED = 'RPC_URL_<chain id>'
+
+/** Names of all variables, of endpoints as they are listed. */
+export const LISTED_NAMES: readonly string[] = VARIABLES.flatMap(({ names }) => names)
 
 /** Returns all variables as plain text for a terminal. */
 export function variablesText(): string {

@@ -52,6 +52,7 @@ export const doctorCommand: Command = {
     const reports = [
       ...(await databaseReports(io)),
       ...(await endpointReports(io)),
+      ...environmentReports(config),
       ...chainsFileReports(config),
       listenerReport(config),
     ]
@@ -90,6 +91,15 @@ function examineTls({ databaseUrl, databaseTls }: Config): readonly Finding[] {
 /** Examines the host names of the configuration; needs no request. */
 function listenerReport(config: Config): Report {
   return { part: 'listener', findings: [examineNames(config)] }
+}
+
+/** Names variables that are set, not read, and probably meant as one that is. */
+function environmentReports({ misspelled }: Config): readonly Report[] {
+  if (misspelled.length === 0) return []
+  const findings = misspelled.map(({ name, nearest }) =>
+    warningFinding(name, 'not read', `if it is meant for this service, its name is ${nearest}`),
+  )
+  return [{ part: 'environment', findings }]
 }
 
 /** Names what rows of `CHAINS_FILE` leave out of built-in chains. */

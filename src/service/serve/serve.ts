@@ -231,10 +231,12 @@ function printFirstStart(config: Config, first: FirstStart, listens: Ports, out:
 
 /** Logs the address, and warns about unsafe settings. */
 export function logListening(config: Config, listens: Ports, { log, out }: Pick<StartOptions, 'log' | 'out'>): void {
-  const { host, databaseTls, publicUrl, workers, omissions } = config
+  const { host, databaseTls, publicUrl, workers, omissions, misspelled } = config
   const { port, operatorPort } = listens
   const chains = listServedChainIds(config)
   log.info({ msg: 'Listening', host, port, operatorPort, chains, workers: workers === 1 ? undefined : workers })
+  for (const { name, nearest } of misspelled)
+    log.warn({ msg: `The variable ${name} is not read: did you mean ${nearest}?` })
   if (publicUrl === undefined && !isLoopback(host)) log.warn({ msg: LINKS_FOLLOW_HOST })
   for (const { chainId, omitted } of omissions) log.warn({ msg: LEAVES_OUT, chainId, omitted })
   if (databaseTls !== 'verify') log.warn({ msg: UNPROTECTED[databaseTls] })

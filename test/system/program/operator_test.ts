@@ -67,12 +67,15 @@ describe('the operator', async () => {
     60_000,
   )
 
-  test('a first start with a bad RPC URL names the variable, shows no value and makes no key', async () => {
+  test('a first start with two mistakes has a line for each, shows no value and makes no key', async () => {
     const operated = program()
     await giveDatabase(operated)
-    const failed = await runCommand(operated, ['serve'], { RPC_URL_1: 'https://user:%ZZ@rpc-secret.test', PORT: '0' })
+    const wrong = { RPC_URL_1: 'https://user:%ZZ@rpc-secret.test', DRAIN_SECONDS: 'soon', PORT: '0' }
+    const failed = await runCommand(operated, ['serve'], wrong)
     expect([failed.status, failed.stdout]).toEqual([1, ''])
-    expect(failed.stderr).toMatch(/^walletscope: Cannot start with this configuration: RPC_URL_1: expected [^\n]+\n$/)
+    expect(failed.stderr).toMatch(
+      /^walletscope: Cannot start with this configuration:\n {2}RPC_URL_1: expected [^\n]+\n {2}DRAIN_SECONDS: [^\n]+\n$/,
+    )
     expect(failed.stderr).not.toContain('rpc-secret')
     expect(await keyWorks(operated)).toBe(true)
   }, 60_000)

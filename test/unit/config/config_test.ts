@@ -149,6 +149,18 @@ describe('readConfig()', () => {
     expect(config.chains.map(({ id, rpcUrls }) => [id, rpcUrls])).toEqual([[1, ['http://a.test/x', 'https://b.test/']]])
   })
 
+  test('the name of a chain in place of its id is a mistake that says so', () => {
+    expect(listMistakes({ RPC_URL_ETHEREUM: 'http://a.test' })).toEqual([
+      'RPC_URL_ETHEREUM: expected the id of a chain in its name, such as RPC_URL_1',
+    ])
+  })
+
+  test('one mistake is told in one line, several in a line each', () => {
+    const tell = (mistakes: readonly string[]) => new ConfigError(mistakes).message
+    expect(tell(['PORT: a\nb'])).toBe('Cannot start with this configuration: PORT: a b')
+    expect(tell(['PORT: a', 'HOST: b'])).toBe('Cannot start with this configuration:\n  PORT: a\n  HOST: b')
+  })
+
   test('CHAINS serves any built-in chain, each over its public endpoints', () => {
     const all = FINANCE_CHAINS.map(({ id }) => id)
     expect(all.length).toBeGreaterThan(70)

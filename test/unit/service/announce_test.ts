@@ -15,6 +15,17 @@ test.each([
   expect(logged).toEqual([expect.objectContaining({ msg: 'Listening', port: 1_234, chains })])
 })
 
+test('logListening() warns of variables that were probably meant, without their values', () => {
+  const warnings: unknown[] = []
+  const log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) }
+  const config = readConfig({ CHAINS: '1', PROT: '9', RPC_URL: 'https://s3cr3t.example' }, () => '')
+  logListening(config, { port: 1_234, operatorPort: undefined }, { log, out: () => undefined })
+  expect(warnings).toEqual([
+    { msg: 'The variable PROT is not read: did you mean PORT?' },
+    { msg: 'The variable RPC_URL is not read: did you mean RPC_URL_<chain id>?' },
+  ])
+})
+
 test('logListening() warns of what a row of CHAINS_FILE leaves out', () => {
   const warnings: unknown[] = []
   const log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) }

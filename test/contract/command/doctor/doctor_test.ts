@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { CommandIo } from '../../../../src/command/command.ts'
 import { doctorCommand } from '../../../../src/command/doctor/doctor.ts'
 import { readConfig } from '../../../../src/config/config.ts'
-import { type Finding, okFinding } from '../../../../src/lib/finding.ts'
+import { type Finding, okFinding, warningFinding } from '../../../../src/lib/finding.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createAccount } from '../../../support/account/scene.ts'
 import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
@@ -50,7 +50,8 @@ async function doctor(env: Readonly<Record<string, string>>, json = true) {
 
 test('reports the database and every endpoint, in order and without their addresses', async () => {
   const dead = 'http://127.0.0.1:1/path-secret'
-  const { text, error } = await doctor({ DATABASE_URL: database.url, RPC_URL_1: `${dead},${anvil.rpcUrl}` })
+  const endpoints = { RPC_URL_1: `${dead},${anvil.rpcUrl}`, RPC_URL: 'https://another-secret.example' }
+  const { text, error } = await doctor({ DATABASE_URL: database.url, ...endpoints })
   expect(error).toBeUndefined()
   const { usable, reports }: Report = JSON.parse(text)
   expect(usable).toBe(true)
@@ -59,7 +60,11 @@ test('reports the database and every endpoint, in order and without their addres
     'triggers',
     'chain 1 (Ethereum), endpoint 1',
     'chain 1 (Ethereum), endpoint 2',
+    'environment',
     'listener',
+  ])
+  expect(reports.at(-2)?.findings).toEqual([
+    warningFinding('RPC_URL', 'not read', 'if it is meant for this service, its name is RPC_URL_<chain id>'),
   ])
   expect(reports.at(-1)?.findings).toEqual([okFinding('names', 'answers under addresses, localhost')])
   const [server, triggers, first, second] = reports.map(({ findings }) =>
