@@ -52,20 +52,41 @@ $walletscope$`
  * `UnavailableError` if the database is unreachable.
  */
 export async function migrate(db: Database, options: Release = {}): Promise<{ readonly applied: readonly string[] }> {
-  const { migrations, functions } = withReleaseDefaults(options)
-  const present = await readSchema(db)
-  checkMigrationHistory(present.migrations, migrations)
-  const outdated = findOutdatedFunctions(present.functions, functions)
-  if (!present.isComplete) await db.run(CREATE_TABLES, [], { lane: 'background', deadlineMs: DEADLINE_MS })
+  const release = withReleaseDefaults(options)
+  const { isComplete, migrations, functions } = await readPending(db, release)
+  if (!isComplete) await db.run(CREATE_TABLES, [], { lane: 'background', deadlineMs: DEADLINE_MS })
   const applied: string[] = []
-  for (const migration of migrations.slice(present.migrations.length)) {
+  for (const migration of migrations) {
     if (await apply(db, migrationStatement(migration))) applied.push(migration.name)
   }
-  for (const each of outdated) {
+  for (const each of functions) {
     if (await apply(db, functionStatement(each))) applied.push(each.name)
   }
-  checkUpToDate(await readSchema(db), { migrations, functions })
+  checkUpToDate(await readSchema(db), release)
   return { applied }
+}
+
+/**
+ * Lists the names of the migrations, then of the functions, that `migrate` would apply; changes nothing. Throws
+ * `SchemaError` and `UnavailableError` as `migrate`.
+ */
+export async function listPending(db: Database, options: Release = {}): Promise<readonly string[]> {
+  const { migrations, functions } = await readPending(db, withReleaseDefaults(options))
+  return [...migrations, ...functions].map(({ name }) => name)
+}
+
+/** Reads what the database lacks of a release. `isComplete` is false if it lacks the tables that record it. */
+async function readPending(
+  db: Database,
+  { migrations, functions }: Required<Release>,
+): Promise<Required<Release> & { readonly isComplete: boolean }> {
+  const present = await readSchema(db)
+  checkMigrationHistory(present.migrations, migrations)
+  return {
+    isComplete: present.isComplete,
+    migrations: migrations.slice(present.migrations.length),
+    functions: findOutdatedFunctions(present.functions, functions),
+  }
 }
 
 function migrationStatement({ version, name, text }: Migration): string {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { FUNCTIONS, MIGRATIONS } from '../../../sql/files.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { type Database, SchemaError } from '../../../src/db/database.ts'
-import { migrate } from '../../../src/db/migrate.ts'
+import { listPending, migrate } from '../../../src/db/migrate.ts'
 import { checkSchema, checkServable, type Migration, type SqlFunction } from '../../../src/db/schema.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -47,6 +47,27 @@ test('migrate() brings an empty database to the newest version, and then has not
     expect((await migrate(db)).applied).toEqual([...MIGRATIONS, ...FUNCTIONS].map(({ name }) => name))
     expect(await versions(db)).toEqual(MIGRATIONS.map((migration) => migration.version))
     expect((await migrate(db)).applied).toEqual([])
+  }))
+
+test('listPending() names what migrate() would apply, and changes nothing', () =>
+  withEmpty(async (open) => {
+    const db = open()
+    const all = [...MIGRATIONS, ...FUNCTIONS].map(({ name }) => name)
+    expect(await listPending(db)).toEqual(all)
+    expect(
+      await db.run('select count(*)::integer as tables from pg_tables where schemaname = current_schema()', []),
+    ).toEqual([{ tables: 0 }])
+    const last = MIGRATIONS.slice(0, -1)
+    await migrate(db, { migrations: last })
+    expect(await listPending(db)).toEqual(all.slice(last.length))
+    expect(await versions(db)).toHaveLength(last.length)
+    await migrate(db)
+    const [changed, ...kept] = FUNCTIONS
+    if (changed === undefined) throw new Error('Expected a function')
+    const functions = [{ ...changed, text: `-- another text\n${changed.text}` }, ...kept]
+    expect(await listPending(db, { migrations: MIGRATIONS, functions })).toEqual([changed.name])
+    expect(await listPending(db)).toEqual([])
+    await expect(listPending(db, { migrations: last, functions: FUNCTIONS })).rejects.toThrow('run the newer program')
   }))
 
 test('migrate() applies each migration once when several processes start together', () =>

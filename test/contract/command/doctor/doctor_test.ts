@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { CommandIo } from '../../../../src/command/command.ts'
 import { doctorCommand } from '../../../../src/command/doctor/doctor.ts'
-import { readConfig } from '../../../../src/config/config.ts'
 import { type Finding, okFinding, warningFinding } from '../../../../src/lib/finding.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createAccount } from '../../../support/account/scene.ts'
+import { runInProcess } from '../../../support/command.ts'
 import { emptyDatabase, type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
 import { createTrigger } from '../../../support/trigger/scene.ts'
 
@@ -30,22 +29,12 @@ afterAll(async () => {
 
 /** Runs the command; its text, and what it failed with. */
 async function doctor(env: Readonly<Record<string, string>>, json = true) {
-  const said: string[] = []
-  const io: CommandIo = {
-    out: (text) => said.push(text),
-    err: (text) => said.push(text),
-    config: () => readConfig({ DATA_DIR: dataDir, CHAINS: '1', ...env }, () => ''),
-    environment: {},
-    stop: new AbortController().signal,
-    stdout: () => expect.unreachable(),
-    stdin: () => expect.unreachable(),
-  }
-  const args = { positionals: [], options: {}, flags: new Set<string>(), json }
-  const error = await doctorCommand.run(args, io).then(
-    () => undefined,
-    (thrown: Error) => thrown.message,
-  )
-  return { text: said.join('\n'), error }
+  const words = ['doctor', ...(json ? ['--json'] : [])]
+  const { out, err, error } = await runInProcess([doctorCommand], words, {
+    env: { DATA_DIR: dataDir, CHAINS: '1', ...env },
+  })
+  expect(err).toBe('')
+  return { text: out, error: error?.message }
 }
 
 test('reports the database and every endpoint, in order and without their addresses', async () => {
