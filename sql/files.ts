@@ -62,6 +62,7 @@ import messageDueAgain from './functions/message_due_again.sql' with { type: 'te
 import messageMark from './functions/message_mark.sql' with { type: 'text' }
 import midnightStore from './functions/midnight_store.sql' with { type: 'text' }
 import organizationCreateFirst from './functions/organization_create_first.sql' with { type: 'text' }
+import organizationNameIsFree from './functions/organization_name_is_free.sql' with { type: 'text' }
 import portfolioSnapshotStore from './functions/portfolio_snapshot_store.sql' with { type: 'text' }
 import requestLogDrop from './functions/request_log_drop.sql' with { type: 'text' }
 import requestLogExtend from './functions/request_log_extend.sql' with { type: 'text' }
@@ -155,6 +156,7 @@ export const FUNCTIONS: readonly SqlFunction[] = [
   { name: 'message_mark', text: messageMark },
   { name: 'midnight_store', text: midnightStore },
   { name: 'organization_create_first', text: organizationCreateFirst },
+  { name: 'organization_name_is_free', text: organizationNameIsFree },
   { name: 'portfolio_snapshot_store', text: portfolioSnapshotStore },
   { name: 'request_log_drop', text: requestLogDrop },
   { name: 'request_log_extend', text: requestLogExtend },

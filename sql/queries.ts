@@ -407,7 +407,7 @@ export const organizationFindNamed = bindQuery<
   { id: string }
 >('read', { text: organizationFindNamedSql, params: ['name', 'max'] })
 
-/** Inserts an organization with an empty balance. */
+/** Inserts an organization with an empty balance, unless another one has the name. */
 export const organizationInsert = bindQuery<
   { id: string; name: string; rateLimit: number; triggerLimit: number; actor: string; sessionId: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
@@ -419,7 +419,7 @@ export const organizationList = bindQuery<
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null; balance: string; granted: string }
 >('read', { text: organizationListSql, params: ['offset', 'limit'] })
 
-/** Renames an organization that is not deleted, or sets its limits, from the next request on. */
+/** Renames an organization that is not deleted, unless another one has the name, or sets its limits, from the next request on. */
 export const organizationUpdate = bindQuery<
   { id: string; name: string | null; rateLimit: number | null; triggerLimit: number | null; actor: string; sessionId: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }

@@ -1,4 +1,4 @@
--- Inserts an organization with an empty balance.
+-- Inserts an organization with an empty balance, unless another one has the name.
 -- lane read
 -- $1 id text
 -- $2 name text
@@ -7,7 +7,8 @@
 -- $5 actor text
 -- $6 session_id text | null
 with created as (
-  insert into organization (id, name, rate_limit, trigger_limit) values ($1, $2, $3, $4)
+  insert into organization (id, name, rate_limit, trigger_limit)
+  select $1, $2, $3, $4 where organization_name_is_free($2, $1)
   returning id, name, rate_limit, trigger_limit, created_at, suspended_at, deleted_at
 ),
 balance as (

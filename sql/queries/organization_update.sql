@@ -1,6 +1,7 @@
--- Renames an organization that is not deleted, or sets its limits, from the next request on. Null keeps a value. The
--- lock allows references to the row: the replacement of a key counts its change first and then refers to the
--- organization, while this statement waits to count its own.
+-- Renames an organization that is not deleted, unless another one has the name, or sets its limits, from the next request
+-- on. Null keeps a value; one of several that have a name already may be given it again. The lock allows references to the
+-- row: the replacement of a key counts its change first and then refers to the organization, while this statement waits to
+-- count its own.
 -- lane read
 -- $1 id text
 -- $2 name text | null
@@ -9,7 +10,9 @@
 -- $5 actor text
 -- $6 session_id text | null
 with before as (
-  select id, name, rate_limit, trigger_limit from organization where id = $1 and deleted_at is null for no key update
+  select id, name, rate_limit, trigger_limit from organization
+  where id = $1 and deleted_at is null and ($2::text is null or name = $2 or organization_name_is_free($2, $1))
+  for no key update
 ),
 changed as (
   update organization o set name = coalesce($2, b.name), rate_limit = coalesce($3, b.rate_limit),

@@ -37,9 +37,9 @@ interface Limits {
 }
 
 /** An organization with its balance and the sum of its grants. */
-type FundedOrganization = Awaited<ReturnType<typeof organizationList>>[number]
+export type FundedOrganization = Awaited<ReturnType<typeof organizationList>>[number]
 
-/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER. */
+/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER, also if another one has the name. */
 export async function createOrganization(
   db: Database,
   options: Limits & { readonly name: string; readonly by: Actor },
@@ -49,7 +49,7 @@ export async function createOrganization(
   const triggerLimit = validateTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
   const { kind: actor, sessionId } = options.by
   const [row] = await organizationInsert(db, { id: newId('org'), name, rateLimit, triggerLimit, actor, sessionId })
-  if (row === undefined) throw new Error('Cannot create an organization: the database returned no row')
+  if (row === undefined) throw nameTakenError(name)
   return row
 }
 
@@ -106,7 +106,10 @@ export async function setOrganizationState(
   return row
 }
 
-/** Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND or INVALID_PARAMETER. */
+/**
+ * Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER, also if
+ * another one has the name.
+ */
 export async function updateOrganization(
   db: Database,
   options: Limits & { readonly id: string; readonly by: Actor; readonly name?: string | undefined },
@@ -117,8 +120,9 @@ export async function updateOrganization(
   const rateLimit = options.rateLimit === undefined ? null : validateRateLimit(options.rateLimit)
   const triggerLimit = options.triggerLimit === undefined ? null : validateTriggerLimit(options.triggerLimit)
   const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, actor, sessionId })
-  if (row === undefined) throw organizationNotFoundError(id)
-  return row
+  if (row !== undefined) return row
+  await readOrganization(db, id)
+  throw nameTakenError(name ?? '')
 }
 
 /**
@@ -143,6 +147,10 @@ export async function ensureDefaultOrganization(
 /** The error for an organization that is absent or deleted. */
 export function organizationNotFoundError(id: string): CodedError {
   return new CodedError('ORGANIZATION_NOT_FOUND', `Cannot find the organization "${id.slice(0, 64)}"`)
+}
+
+function nameTakenError(name: string): CodedError {
+  return new CodedError('INVALID_PARAMETER', `Cannot call an organization "${name}": another one has that name`)
 }
 
 function validateRateLimit(value: number): number {

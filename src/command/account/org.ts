@@ -1,20 +1,33 @@
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { createKey } from '../../account/api_key.ts'
 import { type Actor, CLI_ACTOR } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
   createOrganization,
+  type FundedOrganization,
   listOrganizations,
   type Organization,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
+  readOrganization,
   setOrganizationState,
   TRIGGER_LIMIT_DEFAULT,
   TRIGGER_LIMIT_MAX,
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
+import { escapeLine } from '../../lib/text/terminal_text.ts'
 import { withAccountDatabase, withOrganization } from '../account_database.ts'
-import { type Command, type CommandArgs, parseLabel, parseWhole } from '../command.ts'
+import {
+  type Command,
+  type CommandArgs,
+  CommandError,
+  type CommandIo,
+  parseLabel,
+  parseWhole,
+  UsageError,
+} from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
 
 const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
@@ -76,11 +89,19 @@ export const organizationCommands: readonly Command[] = [
     createChange: () => createStateChange('restore'),
     formatResult: ({ id }) => `Restored organization ${id}`,
   }),
-  changeCommand('delete', {
-    summary: 'Delete an organization for good; its log stays',
-    createChange: () => createStateChange('delete'),
-    formatResult: ({ id }) => `Deleted organization ${id}`,
-  }),
+  {
+    name: 'org delete',
+    positionals: ['organization'],
+    flags: { yes: 'delete without asking, as programs must' },
+    summary: 'Delete an organization for good, once its name is typed again; its log stays',
+    run: async (args, io) => {
+      const deleted = await withOrganization(io, getFirst(args), async (db, id) => {
+        if (!args.flags.has('yes')) await confirmDeletion(await readOrganization(db, id), io)
+        return setOrganizationState(db, 'delete', { id, by: CLI_ACTOR })
+      })
+      print(deleted, { args, io, text: `Deleted organization ${deleted.id}` })
+    },
+  },
   changeCommand('rename', {
     value: 'name',
     summary: 'Give an organization another name',
@@ -130,7 +151,29 @@ function changeCommand(
   }
 }
 
-function createStateChange(state: Parameters<typeof setOrganizationState>[1]): Change {
+/** Asks for the name of an organization. Throws `CommandError` for another answer, `UsageError` without a terminal. */
+async function confirmDeletion({ id, name, balance }: FundedOrganization, io: CommandIo): Promise<void> {
+  const terminal = io.stdin()
+  if (terminal.isTTY !== true)
+    throw new UsageError('Cannot delete an organization without asking: expected --yes, or a terminal')
+  const lost = `its keys stop working and its ${BigInt(balance).toLocaleString('en')} credits are lost`
+  io.err(escapeLine(`This deletes organization ${id}, "${name}", for good: ${lost}. Type its name to go on:`))
+  const answer = await readLine(terminal, io.stop)
+  if (answer !== name) throw new CommandError('Deleted nothing: that is not its name')
+}
+
+/** Reads one line of a terminal, without spaces around it; empty at its end. */
+async function readLine(input: Readable, signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input, signal })
+  try {
+    for await (const line of lines) return line.trim()
+    return ''
+  } finally {
+    lines.close()
+  }
+}
+
+function createStateChange(state: 'suspend' | 'restore'): Change {
   return (db, target) => setOrganizationState(db, state, target)
 }
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createKey } from '../../../src/account/api_key.ts'
 import { CLI_ACTOR } from '../../../src/account/audit.ts'
-import { setOrganizationState, updateOrganization } from '../../../src/account/organization.ts'
+import { createOrganization, setOrganizationState, updateOrganization } from '../../../src/account/organization.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { CodedError } from '../../../src/lib/error.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitForLockWaits } from '../../support/lock_waits.ts'
@@ -44,3 +45,22 @@ test.each([
     await Promise.all([session.close(), other.close()])
   },
 )
+
+test('of two organizations that take a name at once, the later waits for the earlier, and is refused', async () => {
+  const { db, url } = database
+  const { organizationId: id } = await createAccount(db)
+  const session = await openSession({ url, applicationName: 'session', clock: systemClock })
+  await session.run('begin', [])
+  await createOrganization(session, { by: CLI_ACTOR, name: 'Wanted' })
+  const later = Promise.allSettled([
+    createOrganization(db, { by: CLI_ACTOR, name: 'Wanted' }),
+    updateOrganization(db, { by: CLI_ACTOR, id, name: 'Wanted' }),
+  ])
+  await waitForLockWaits(db, 2)
+  await session.run('commit', [])
+  const refusal = {
+    reason: new CodedError('INVALID_PARAMETER', 'Cannot call an organization "Wanted": another one has that name'),
+  }
+  expect(await later).toMatchObject([refusal, refusal])
+  await session.close()
+})

@@ -8,6 +8,7 @@ import {
   ensureDefaultOrganization,
   listOrganizations,
   readOrganization,
+  resolveOrganizationId,
   setOrganizationState,
   updateOrganization,
 } from '../../../src/account/organization.ts'
@@ -69,6 +70,32 @@ test('createOrganization() and updateOrganization() refuse bad names and limits'
   expect(await readErrorCode(updateOrganization(db, { by: CLI_ACTOR, id: 'org_none', rateLimit: 5 }))).toBe(
     'ORGANIZATION_NOT_FOUND',
   )
+})
+
+test('a name belongs to one organization until it is deleted', async () => {
+  const create = (name: string) => createOrganization(db, { by: CLI_ACTOR, name })
+  const rename = (id: string, name: string) => updateOrganization(db, { by: CLI_ACTOR, id, name })
+  const refusal = 'Cannot call an organization "Wanted": another one has that name'
+  const { id } = await create('Wanted')
+  await expect(create(' Wanted ')).rejects.toThrow(refusal)
+  const { id: otherId } = await create('Other')
+  await expect(rename(otherId, 'Wanted')).rejects.toThrow(refusal)
+  expect(await rename(id, 'Wanted')).toMatchObject({ name: 'Wanted' })
+  await setOrganizationState(db, 'delete', { id, by: CLI_ACTOR })
+  expect(await rename(otherId, 'Wanted')).toMatchObject({ name: 'Wanted' })
+})
+
+test('organizations that had one name before it was refused stay usable, and one of them can be renamed', async () => {
+  const ids = [await createAccount(db), await createAccount(db)].map(({ organizationId }) => organizationId)
+  await db.run(`update organization set name = 'Twin' where id = any($1::text[])`, [ids])
+  const [first = '', second = ''] = ids
+  expect(await updateOrganization(db, { by: CLI_ACTOR, id: first, name: 'Twin', rateLimit: 9 })).toMatchObject({
+    name: 'Twin',
+    rate_limit: 9,
+  })
+  await expect(resolveOrganizationId(db, 'Twin')).rejects.toThrow('several are called "Twin"')
+  await updateOrganization(db, { by: CLI_ACTOR, id: second, name: 'Not the twin' })
+  expect(await resolveOrganizationId(db, 'Twin')).toBe(first)
 })
 
 test('a deleted organization is absent from the list and for every other function', async () => {

@@ -19,7 +19,8 @@ export async function createAccount(
   options: { readonly credits?: number; readonly rateLimit?: number } = {},
 ): Promise<Account> {
   const { credits = 1_000, rateLimit = 100_000 } = options
-  const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'Test', rateLimit })
+  const name = `Test ${crypto.randomUUID()}`
+  const { id } = await createOrganization(db, { by: CLI_ACTOR, name, rateLimit })
   if (credits > 0) await grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits, reason: 'Test' })
   const key = await createKey(db, { by: CLI_ACTOR, organizationId: id, name: 'main' })
   return {

@@ -175,7 +175,7 @@ describe('commands', async () => {
       30_000,
     )
 
-    test('wrong configuration is reported in one line with every mistake and no secret, status 1', async () => {
+    test('wrong configuration is reported with a line for every mistake and no secret, status 1', async () => {
       const { status, stdout, stderr } = await runCommand(program, ['serve'], {
         PORT: '99999',
         LOG_LEVEL: 'loud',
@@ -183,7 +183,7 @@ describe('commands', async () => {
         DATABASE_URL: 'mysql://me:s3cr3t@example.org/x',
       })
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-      expect(stderr).toMatch(/^walletscope: .+\n$/)
+      expect(stderr).toMatch(/^walletscope: Cannot start with this configuration:\n( {2}[A-Z_]+: .+\n){4}$/)
       for (const name of ['PORT', 'LOG_LEVEL', 'CHAINS', 'DATABASE_URL']) expect(stderr).toContain(name)
       expect(stderr).not.toContain('s3cr3t')
     }, 30_000)
@@ -268,7 +268,12 @@ describe('commands', async () => {
       expect((await runCommand(given, ['org', 'suspend', 'no-such-organization'])).status).toBe(1)
       const { id: gone } = await runJson(given, ['org', 'create', 'Gone'])
       await runJson(given, ['key', 'create', gone])
-      await runJson(given, ['org', 'delete', gone])
+      const unasked = await runCommand(given, ['org', 'delete', gone])
+      expect([unasked.status, unasked.stderr]).toEqual([
+        2,
+        'walletscope: Cannot delete an organization without asking: expected --yes, or a terminal\n',
+      ])
+      await runJson(given, ['org', 'delete', gone, '--yes'])
       expect(await runCommand(given, ['key', 'list', gone])).toEqual({
         status: 1,
         stdout: '',

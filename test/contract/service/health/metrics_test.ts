@@ -22,7 +22,7 @@ test('organizations are low on credits if they have less than they spent since y
   const { db } = database
   const today = Math.floor(Date.now() / DAY_MS)
   const spending = async (credits: number, spent: number, day: number) => {
-    const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'Acme' })
+    const { id } = await createOrganization(db, { by: CLI_ACTOR, name: `Acme ${credits} ${spent} ${day}` })
     await grantCredits(db, { by: CLI_ACTOR, organizationId: id, credits, reason: 'test' })
     await db.run(
       `with caller as (
