@@ -6,7 +6,10 @@ import { CONNECTIONS_MAX } from '../db/connection/pool.ts'
 import type { Database } from '../db/database.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../db/embedded/embedded.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type JobOptions, startJob } from '../lib/job.ts'
 import type { Log } from '../lib/log.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { diskMetricsJob } from './disk.ts'
 import type { Lifecycle } from './process/lifecycle.ts'
 
 /** Results of a first start. `links`: one-time sign-in secrets, for the operator and the organization. */
@@ -17,29 +20,39 @@ const STOP_MS = 3_050
 /** Connections besides those of the serving processes: command line, backups and `psql`. */
 const CONNECTIONS_SPARE = 35
 
-/** Starts the embedded database as a component of the process. */
-export function startEmbeddedDatabase(
+/** Starts the embedded database as a component of the process, and the looks at how much room it has. */
+export async function startEmbeddedDatabase(
   { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
   {
     clock,
     log,
     lifecycle,
+    metrics,
+    jobs,
     out,
   }: {
     readonly clock: Clock
     readonly log: Log
     readonly lifecycle: Lifecycle
+    readonly metrics: Metrics
+    readonly jobs: JobOptions
     readonly out?: ((text: string) => void) | undefined
   },
 ): Promise<EmbeddedDatabase> {
   const settings = { max_connections: String(CONNECTIONS_SPARE + workers * CONNECTIONS_MAX) }
   const onProgress = (step: string) => out?.(`${step} …`)
-  return lifecycle.start({
+  const embedded = await lifecycle.start({
     name: 'embedded PostgreSQL',
     start: () => startEmbedded({ dataDir, clock, log, onProgress, settings }),
-    stop: (embedded) => embedded.close(),
+    stop: (started) => started.close(),
     limitMs: STOP_MS,
   })
+  await lifecycle.start({
+    name: 'disk',
+    start: () => startJob(diskMetricsJob(metrics, { dataDir, log }), jobs),
+    stop: async (job) => job.stop(),
+  })
+  return embedded
 }
 
 /** Creates the first organization of an empty embedded database, and its key. */

@@ -106,7 +106,8 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (counting) => counting?.stop(),
   })
   const jobs = { ...createJobMetrics(metrics), clock, random }
-  const embedded = config.databaseUrl === undefined ? await startEmbeddedDatabase(config, options) : undefined
+  const embedded =
+    config.databaseUrl === undefined ? await startEmbeddedDatabase(config, { ...options, metrics, jobs }) : undefined
   const { db, standby } = await lifecycle.start({
     name: 'database connections',
     start: () => openDatabasePools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),

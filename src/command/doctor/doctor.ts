@@ -10,6 +10,7 @@ import type { Config } from '../../config/config.ts'
 import { hostNames } from '../../config/host_names.ts'
 import { CONNECTIONS_MAX } from '../../db/connection/pool.ts'
 import { type Database, SchemaError, SERVER_VERSION_MIN } from '../../db/database.ts'
+import { hasEmbeddedDatabase } from '../../db/embedded/embedded.ts'
 import { checkServable } from '../../db/schema.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { TriggerProgress } from '../../http/page/probes.ts'
@@ -21,10 +22,12 @@ import { UnavailableError } from '../../lib/error.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import { silentLog } from '../../lib/log.ts'
 import { isLoopback } from '../../lib/text/network.ts'
+import { readFreeBytes } from '../../service/disk.ts'
 import { readTriggerProgress } from '../../trigger/report.ts'
 import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
+import { examineDisk } from './disk.ts'
 import { type Examination, examineEvm, formatReason } from './evm.ts'
 import { examineSolana } from './solana.ts'
 
@@ -76,9 +79,16 @@ async function databaseReports(io: CommandIo): Promise<readonly Report[]> {
     return { findings: [failureFinding('answers', error.message, cost)], triggers: undefined }
   })
   return [
-    { part: 'database', findings: [...examineTls(config), ...examined.findings] },
+    { part: 'database', findings: [...examineTls(config), ...examined.findings, ...(await diskFindings(config))] },
     ...(examined.triggers === undefined ? [] : [{ part: 'triggers', findings: examined.triggers }]),
   ]
+}
+
+/** No finding if the system does not tell. */
+async function diskFindings(config: Config): Promise<readonly Finding[]> {
+  const freeBytes = await readFreeBytes(config.dataDir).catch(() => undefined)
+  if (freeBytes === undefined) return []
+  return [examineDisk(config, { freeBytes, hasDatabase: await hasEmbeddedDatabase(config.dataDir) })]
 }
 
 /** No finding for a local database or a verified certificate. */

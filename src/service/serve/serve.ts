@@ -10,6 +10,7 @@ import { formatServerUrl, type ListeningServer } from '../../http/server/listeni
 import { whenAborted } from '../../lib/async/abort.ts'
 import { type Clock, repeat, systemClock } from '../../lib/clock.ts'
 import { getErrnoCode } from '../../lib/error.ts'
+import { createJobMetrics } from '../../lib/job.ts'
 import { createLog, type Log, logThrottled } from '../../lib/log.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { isLoopback } from '../../lib/text/network.ts'
@@ -177,8 +178,11 @@ async function startWorkers(
   })
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
+  const jobs = { ...createJobMetrics(metrics), clock }
   const embedded =
-    databaseUrl === undefined ? await startEmbeddedDatabase(config, { clock, log, lifecycle, out }) : undefined
+    databaseUrl === undefined
+      ? await startEmbeddedDatabase(config, { clock, log, lifecycle, metrics, jobs, out })
+      : undefined
   const db = embedded === undefined ? undefined : openDatabase({ url: embedded.url, clock, log })
   if (db !== undefined) await migrate(db)
   const stopMs = drainMs + STOP_MS

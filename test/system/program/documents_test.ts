@@ -226,6 +226,7 @@ describe('the kit', async () => {
       '0+1x180',
     [`walletscope_gate_journal_durable{${I}}`]: '1x180',
     [`walletscope_gate_voids_waiting{${I}}`]: '0x180',
+    [`walletscope_data_free_bytes{${I}}`]: '1000000000x180',
     [`walletscope_midnight_timestamp_seconds{${I},${CHAIN}}`]: '0x180',
     [`walletscope_organizations_low_on_credits{${I}}`]: '0x180',
   }
@@ -275,6 +276,11 @@ describe('the kit', async () => {
       series: { [`walletscope_gate_journal_durable{${I}}`]: '1x170 0x10' },
       labels: { severity: 'page', ...INSTANCE },
       says: 'a:8081 cannot write its journal: a crash now would lose charges to void.',
+    },
+    WalletscopeDiskFull: {
+      series: { [`walletscope_data_free_bytes{${I}}`]: '1000000000x160 500000000x20' },
+      labels: { severity: 'page', ...INSTANCE },
+      says: 'The embedded database of a:8081 has 500MB of disk left: when it is full, all requests fail.',
     },
     WalletscopeVoidsWait: {
       series: { [`walletscope_gate_voids_waiting{${I}}`]: '0x160 3x20' },

@@ -65,6 +65,7 @@ test('reports the database and every endpoint, in order and without their addres
     tables: { verdict: 'good' },
     clock: { verdict: 'good' },
     connections: { found: expect.stringMatching(/^at most \d+; a process uses up to 15$/) },
+    disk: { found: expect.stringMatching(/^\d+(\.\d)? [GM]B free in DATA_DIR$/) },
   })
   const { rows } = { rows: await database.db.run<{ fsync: string }>('show fsync', []) }
   expect(server?.['fsync']?.found).toBe(rows[0]?.fsync ?? '')

@@ -1,0 +1,54 @@
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { getErrnoCode } from '../lib/error.ts'
+import type { Job } from '../lib/job.ts'
+import type { Log } from '../lib/log.ts'
+import type { Metrics } from '../lib/metrics.ts'
+
+const EVERY_MS = 30_000
+
+/**
+ * Reads how many bytes may still be written to the disk of a directory by users other than root. Takes the nearest parent
+ * that exists, because the directory itself may be created later. Throws as `statfs`.
+ */
+export async function readFreeBytes(directory: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(directory)
+    return bavail * bsize
+  } catch (error) {
+    const parent = dirname(directory)
+    if (getErrnoCode(error) !== 'ENOENT' || parent === directory) throw error
+    return readFreeBytes(parent)
+  }
+}
+
+/** Registers the free bytes of the disk of the embedded database, which a job reads, because rendering must not wait for a disk. */
+export function diskMetricsJob(
+  metrics: Metrics,
+  {
+    dataDir,
+    log,
+    readFree = readFreeBytes,
+  }: { readonly dataDir: string; readonly log: Log; readonly readFree?: typeof readFreeBytes },
+): Job {
+  let freeBytes: number | undefined
+  metrics.gauges({
+    name: 'walletscope_data_free_bytes',
+    help: 'Bytes that the embedded database can still write to the disk of DATA_DIR.',
+    labels: [],
+    aggregation: 'least',
+    read: () => (freeBytes === undefined ? [] : [[[], freeBytes]]),
+  })
+  return {
+    name: 'disk',
+    everyMs: EVERY_MS,
+    retryMs: { least: EVERY_MS, most: EVERY_MS },
+    async round() {
+      freeBytes = undefined
+      freeBytes = await readFree(dataDir)
+      return undefined
+    },
+    onError: (error) =>
+      log.warn({ msg: 'Cannot read how much room the disk of DATA_DIR has', error: getErrnoCode(error) }),
+  }
+}
