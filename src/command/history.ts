@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import type { Database } from '../db/database.ts'
 import type { IndexableHistory } from '../family/contract.ts'
 import { createCoverage, forgetHistory, type StoredProgress } from '../history/coverage.ts'
@@ -9,7 +10,7 @@ import { createLog } from '../lib/log.ts'
 import { type Histories, openHistories } from '../service/histories.ts'
 import { withAccountDatabase } from './account_database.ts'
 import { type Command, type CommandArgs, CommandError, type CommandIo, parseWhole, usageError } from './command.ts'
-import { print } from './print.ts'
+import { formatTable, print } from './print.ts'
 
 const BAR_CELLS = 24
 /** Interval of progress messages, milliseconds. */
@@ -18,6 +19,8 @@ const PROGRESS_MS = 5_000
 const ATTEMPTS_MAX = 5
 const RETRY_MS = 10_000
 const CHAIN_ID_MAX = 2 ** 52
+/** Longer names of contracts are shortened for a person. */
+const CONTRACT_CHARS_MAX = 12
 
 /** `index`: reads the global history ahead of requests, so that no wallet waits for its own. */
 export const indexCommand: Command = {
@@ -27,7 +30,7 @@ export const indexCommand: Command = {
     family: 'the only protocol to index, such as aave-v3; without it all',
   },
   flags: {
-    status: 'only print what is stored',
+    status: 'only print what is stored; "read alone" counts wallets and positions whose own history was asked for',
     forget: 'delete the stored history of --chain, so that it is indexed again; daily snapshots stay',
   },
   summary: 'Index protocol history ahead of requests, newest first; resumable',
@@ -36,7 +39,7 @@ export const indexCommand: Command = {
       if (args.flags.has('forget')) return await forget(args, io, db)
       if (!args.flags.has('status')) await indexAll(args, io, db)
       const stored = await createCoverage(db, '').listProgress()
-      print(stored.map(toJson), { args, io, text: formatStatus(stored) })
+      print(stored.map(toJson), { args, io, text: formatStatus(stored, io.config().chains) })
     })
   },
 }
@@ -141,18 +144,53 @@ function computePercent(asked: StoredProgress['requested']): number | null {
   return Math.floor((100 * (asked.blocks - asked.missing)) / Math.max(1, asked.blocks))
 }
 
-function formatStatus(stored: readonly StoredProgress[]): string {
+/**
+ * A table of the stored histories for a person: how much of each is indexed, or that only single wallets and positions were
+ * asked about. Chains that are not served have no name.
+ */
+export function formatStatus(stored: readonly StoredProgress[], chains: Config['chains']): string {
   if (stored.length === 0) return 'No history is stored yet'
-  return stored.map(formatLine).join('\n')
+  const names = new Map(chains.map(({ id, name }) => [id, `${name} (${id})`]))
+  const toChainName = (id: number) => names.get(id) ?? `chain ${id}`
+  const rows = stored.map(({ target, stream, subjects, requested }) => ({
+    chain: toChainName(target.chainId),
+    history: formatStream(stream),
+    contract: formatContract(target.contract),
+    indexed: requested === undefined ? 'not asked for' : formatBar(computePercent(requested) ?? 0),
+    'blocks left': requested === undefined ? null : requested.missing.toLocaleString('en'),
+    'read alone': subjects.toLocaleString('en'),
+  }))
+  const stoppedIds = new Set(stored.filter(({ isStopped }) => isStopped).map(({ target }) => target.chainId))
+  const stops = [...stoppedIds].map(
+    (id) =>
+      `${toChainName(id)} STOPPED: a final block was replaced; if the chain is correct, rebuild it: walletscope index --chain ${id} --forget`,
+  )
+  return [formatTable(rows), ...stops].join('\n')
 }
 
-/** `[########----------------]  33 %  1,234 blocks left, 5 subjects alone  chain 1 aave_v3_lending 0x…`. */
-function formatLine({ target: place, stream, subjects, requested: asked, isStopped }: StoredProgress): string {
-  const percent = computePercent({ blocks: 1, missing: 1, ...asked }) ?? 0
+/** `uniswap_v3_flow` as `Uniswap V3, flows`. */
+function formatStream(stream: string): string {
+  const words = stream.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+  const last = stream.split('_').at(-1) ?? ''
+  return `${words.slice(0, -1).join(' ')}, ${PLURALS[last] ?? last}`
+}
+
+const PLURALS: Readonly<Record<string, string>> = {
+  flow: 'flows of positions',
+  change: 'changes of positions',
+  transfer: 'owners of positions',
+  lending: 'deposits and debts',
+  market: 'markets',
+}
+
+/** `0x8787…4e2b`; `every contract` for the one of no logs in particular. */
+function formatContract(contract: string): string {
+  if (contract === '0x') return 'every contract'
+  return contract.length <= CONTRACT_CHARS_MAX ? contract : `${contract.slice(0, 6)}…${contract.slice(-4)}`
+}
+
+/** `[########----------------]  33 %`. */
+function formatBar(percent: number): string {
   const cells = Math.floor((percent * BAR_CELLS) / 100)
-  const bar = `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
-  const remaining =
-    asked === undefined ? 'global history not requested' : `${asked.missing.toLocaleString('en')} blocks left`
-  const state = isStopped ? '  STOPPED: a final block was replaced; rebuild with --forget' : ''
-  return `${bar}  chain ${place.chainId} ${stream} ${place.contract}  ${remaining}, ${subjects} subjects alone${state}`
+  return `[${'#'.repeat(cells)}${'-'.repeat(BAR_CELLS - cells)}] ${String(percent).padStart(3)} %`
 }

@@ -23,7 +23,8 @@ export function printRows(
   print(rows, { args, io, text: rows.length === 0 ? none : formatTable(rows) })
 }
 
-function formatTable(rows: readonly Row[]): string {
+/** Aligns the columns of rows under their names. */
+export function formatTable(rows: readonly Row[]): string {
   const columns = Object.keys(rows[0] ?? {})
   const lines = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column] ?? null)))]
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)))

@@ -204,9 +204,12 @@ create trigger count_work after insert or update on request_log_dropped for each
 describe('indexes', async () => {
   const DEPTH = 10
   const BUILD_LIMIT_MS = 120_000
-  const FULL = '[########################] 100 %'
+  const FULL = '[########################] 100 %  0            0'
   const V4_POOLS = ['plain', 'native', 'feeTaking'] as const
   const EMPTY = '[------------------------]   0 %'
+  /** Ends the table if a final block of the chain was replaced. */
+  const STOPPED =
+    ' STOPPED: a final block was replaced; if the chain is correct, rebuild it: walletscope index --chain 1 --forget'
 
   await buildWhatIsStale()
 
@@ -256,17 +259,27 @@ describe('indexes', async () => {
     return row?.rows ?? 0
   }
 
-  /** The contracts of all histories, as the status names them. */
-  const POOLS = (['main', 'lido', 'etherfi'] as const).map((market) => MARKETS[market].pool.toLowerCase()).sort()
   const MANAGER = UNISWAP_V3.manager.toLowerCase()
   const V4_MANAGER = UNISWAP_V4.positionManager.toLowerCase()
-  const STREAMS = [
-    ...POOLS.map((pool) => `aave_v3_lending ${pool}`),
-    `morpho_blue_market ${MORPHO.toLowerCase()}`,
-    `uniswap_v4_change ${V4_MANAGER}`,
-    `uniswap_v4_transfer ${V4_MANAGER}`,
-    `uniswap_v3_flow ${MANAGER}`,
-  ]
+  /** All histories and their contracts, as the status names them, in its order. */
+  const HISTORIES = [
+    ...(['main', 'lido', 'etherfi'] as const)
+      .map((market) => MARKETS[market].pool.toLowerCase())
+      .sort()
+      .map((pool) => ['Aave V3, deposits and debts', pool] as const),
+    ['Morpho Blue, markets', MORPHO.toLowerCase()],
+    ['Uniswap V4, changes of positions', V4_MANAGER],
+    ['Uniswap V4, owners of positions', V4_MANAGER],
+    ['Uniswap V3, flows of positions', MANAGER],
+  ] as const
+
+  function listCells(line: string): readonly string[] {
+    return line.split(/ {2,}/)
+  }
+
+  function toCells([history, contract]: readonly [string, string]): readonly string[] {
+    return [`${DEVNET_ROW.name} (1)`, history, `${contract.slice(0, 6)}…${contract.slice(-4)}`, ...listCells(FULL)]
+  }
 
   test('nothing is stored at first, and the status asks no endpoint', async () => {
     expect(await run('--status')).toEqual(done('No history is stored yet\n'))
@@ -279,16 +292,17 @@ describe('indexes', async () => {
       ...['uniswap-v3 uniswap_v3', 'uniswap-v4 transfers', 'uniswap-v4 changes'],
       ...['aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets'],
     ]
-    const status = STREAMS.map((stream) => `${FULL}  chain 1 ${stream}  0 blocks left, 0 subjects alone\n`)
     const first = await run()
     expect(first).toMatchObject({ status: 0, stderr: '' })
     const lines = first.stdout.split('\n')
     expect(lines.slice(0, titles.length).sort()).toEqual(titles.map((title) => `${title} on chain 1: complete`).sort())
-    expect(lines.slice(titles.length).join('\n')).toBe(status.join(''))
+    const [head = '', ...rows] = lines.slice(titles.length)
+    expect(listCells(head)).toEqual(['chain', 'history', 'contract', 'indexed', 'blocks left', 'read alone'])
+    expect(rows.slice(0, -1).map(listCells)).toEqual(HISTORIES.map(toCells))
     expect(asksForLogs()).toBe(true)
     expect(await countRows('liquidity_change')).toBeGreaterThan(V4_POOLS.length)
 
-    expect(await run('--status')).toEqual(done(status.join('')))
+    expect(await run('--status')).toEqual(done([head, ...rows].join('\n')))
     upstream.reset()
     expect(await run()).toEqual(first)
     expect(asksForLogs()).toBe(false)
@@ -310,10 +324,9 @@ describe('indexes', async () => {
       },
     ])
     await database.db.run('update history_chain set stopped_at = now()', [])
-    const stopped = '0 subjects alone  STOPPED: a final block was replaced; rebuild with --forget\n'
-    expect(await run('--status')).toEqual(
-      done(`${FULL}  chain 1 uniswap_v3_flow ${MANAGER}  0 blocks left, ${stopped}`),
-    )
+    const [, row = '', ...last] = (await run('--status')).stdout.split('\n')
+    expect(listCells(row)).toEqual(toCells(['Uniswap V3, flows of positions', MANAGER]))
+    expect(last).toEqual([`${DEVNET_ROW.name} (1)${STOPPED}`, ''])
   }, 30_000)
 
   test('--forget deletes the history of a stopped chain, keeps other chains, and the history is indexed again', async () => {
@@ -364,8 +377,8 @@ describe('indexes', async () => {
       'walletscope: Stopped; the next run continues from here\n',
     ])
     const status = await run('--status')
-    expect(status.stdout).toMatch(/ {2}chain 1 uniswap_v3_flow 0x[0-9a-f]{40} {2}\d+ blocks left, 0 subjects alone\n$/)
-    expect(status.stdout).toStartWith(EMPTY)
+    expect(status.stdout.split('\n')[1]).toMatch(/ Uniswap V3, flows of positions .+ {2}[1-9]\d* +0$/)
+    expect(status.stdout).toContain(EMPTY)
     upstream.rule(() => undefined)
     expect((await run('--family', 'uniswap-v3')).status).toBe(0)
   }, 60_000)
