@@ -61,6 +61,8 @@ export interface Config extends ServedChains {
   /** True if pipelined requests are answered; Node answers them in any case. */
   readonly pipelining: boolean
   readonly logLevel: LogLevel
+  /** True if each answered request has a line in the log. */
+  readonly accessLog: boolean
   /** Variables that are set and not read, but probably meant. */
   readonly misspelled: readonly MisspelledVariable[]
 }
@@ -164,6 +166,7 @@ export function readConfig(
     drainMs: Math.round((parseVariable('DRAIN_SECONDS', parseDrainSeconds, SECONDS_EXPECTED) ?? 0) * 1_000),
     pipelining: parseVariable('PIPELINING', parseSwitch, 'on or off') === 'on',
     logLevel: parseVariable('LOG_LEVEL', createChoiceParser(LOG_LEVELS), 'debug, info, warn or error') ?? 'info',
+    accessLog: parseVariable('ACCESS_LOG', parseSwitch, 'on or off') === 'on',
     misspelled: findMisspelledVariables(environment, isKnownVariable),
     ...served,
     solana: { ...solana, rpcUrls: parseVariable('SOLANA_RPC_URL', parseUrls, URLS_EXPECTED) ?? solana.rpcUrls },

@@ -147,6 +147,11 @@ export const FURTHER_VARIABLES = [
     meaning: 'origins that browsers may call from',
   },
   {
+    names: ['ACCESS_LOG'],
+    without: '`off`',
+    meaning: '`on` logs a line for each answered request at `info` ([Log](operating.md#the-log))',
+  },
+  {
     names: ['PIPELINING'],
     without: '`off`',
     meaning: '`on` answers requests that come before the answer to the last one, at twice the CPU a request',

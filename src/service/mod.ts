@@ -223,6 +223,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         log,
         metrics,
         scrape: worker?.scrape,
+        hasAccessLog: config.accessLog,
         publicUrl: config.publicUrl,
         hostNames: hostNames(config),
         trustedProxies: config.trustedProxies,

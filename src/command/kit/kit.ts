@@ -140,6 +140,7 @@ interface KitSettings {
 
 /** Plain variables that are carried as they are set. Others are derived, or hold secrets, which users fill in. */
 const PLAIN: readonly VariableName[] = [
+  'ACCESS_LOG',
   'HISTORY_REQUESTS_PER_SECOND',
   'CORS_ORIGINS',
   'DATABASE_TLS',

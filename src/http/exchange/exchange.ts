@@ -99,10 +99,11 @@ export interface ExchangeServices {
   readonly isFull: () => boolean
 }
 
-/** A finished answer, and the state of its organization if the key was recognized. */
+/** A finished answer, and its caller and the state of its organization if the key was recognized. */
 export interface SettledAnswer {
   readonly answer: PreparedAnswer
   readonly account?: AccountState
+  readonly caller?: Caller
 }
 
 /** What the work of a request leaves besides its answer. */
@@ -158,7 +159,7 @@ export async function runExchange(exchange: Exchange, services: ExchangeServices
     isUnknown = error instanceof UnknownOutcomeError
     const { rateLimit, caller } = admission
     const account = { rateLimit, creditsCharged: 0, creditsRemaining: caller.credits }
-    settled = { answer: answerFailure(error, exchange, services), account }
+    settled = { answer: answerFailure(error, exchange, services), account, caller }
   }
   // A change with an unknown outcome keeps its key: if it was committed it stays, and a repetition finds it done.
   const keepsKey = settled.answer.status === 200 || (isUnknown && prepared !== undefined)
@@ -340,11 +341,11 @@ function afterCharge(
   const { caller, rateLimit } = admission
   const { paid, refusedBy = 'organization', isSuperseded, creditsCharged, creditsRemaining } = charge
   const account = { rateLimit, creditsCharged, creditsRemaining }
-  if (paid) return { answer, account }
+  if (paid) return { answer, account, caller }
   const refused = shownFailure(isSuperseded ? supersededError() : insufficientCreditsError(caller, refusedBy), {
     badGateway: false,
   })
-  return { answer: failureAnswer(refused, requestId), account }
+  return { answer: failureAnswer(refused, requestId), account, caller }
 }
 
 /** Throws 402 before the work if a limit cannot pay the minimum price of an answer. Changes nothing. */

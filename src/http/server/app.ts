@@ -45,6 +45,7 @@ import { findCsvTable } from '../route/csv.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
 import { createRouteTable, type RouteMatch, type RouteTable } from '../route/route_table.ts'
+import { createAccessLog } from './access_log.ts'
 
 interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
@@ -56,6 +57,8 @@ interface AppOptions extends PageOptions {
   /** Issues receipts; absent: answers have none. */
   readonly receiptIssuer?: ReceiptIssuer
   readonly log: Log
+  /** True if each finished request has a line at `info`. @default {false} at `debug` */
+  readonly hasAccessLog?: boolean
   /** Base of absolute links; without it they are built from the request. */
   readonly publicUrl?: string | undefined
   /** Names of this service, besides addresses and `localhost`; `*` for any. */
@@ -100,6 +103,7 @@ export function createApp(options: AppOptions) {
   const cors = createCors(options.corsOrigins)
   const getClient = createClientAddress(options.trustedProxies ?? [])
   const checkHost = createHostCheck(options.hostNames)
+  const logAccess = createAccessLog({ log, clock, isOn: options.hasAccessLog === true })
   const recordMetrics = createHttpMetrics(options.metrics, { inFlight: () => inFlight })
   const publicBase = options.publicUrl?.replace(/\/+$/, '')
   let isDraining = false
@@ -260,7 +264,7 @@ export function createApp(options: AppOptions) {
     finishRequest()
     const latencyMs = clock.monotonicMs() - planeRequest.startedMs
     recordMetrics({ route, status: answer.status, latencyMs, creditsCharged: 0 })
-    log.debug({ msg: 'Answered a request', requestId, route, status: answer.status, latencyMs })
+    logAccess({ requestId, route, status: answer.status, latencyMs, credits: 0, caller: undefined })
     return respond(answer, {
       requestId,
       requestHeaders: request.headers,
@@ -295,9 +299,10 @@ export function createApp(options: AppOptions) {
     const { status } = settled.answer
     const latencyMs = clock.monotonicMs() - startedMs
     const route = getRouteName(exchange)
-    recordMetrics({ route, status, latencyMs, creditsCharged: settled.account?.creditsCharged ?? 0 })
+    const credits = settled.account?.creditsCharged ?? 0
+    recordMetrics({ route, status, latencyMs, creditsCharged: credits })
     const from = new LoggedAddress(exchange.client)
-    log.debug({ msg: 'Answered a request', requestId, route, status, latencyMs, from })
+    logAccess({ requestId, route, status, latencyMs, credits, caller: settled.caller, from })
     return settled
   }
 

@@ -105,6 +105,7 @@ export async function openProcess(
     }),
     clock,
     log,
+    hasAccessLog: config.accessLog,
     metrics,
     probes: { database: async () => true, chains: new Map() },
     operatorApart: config.operatorPort !== undefined,

@@ -32,6 +32,7 @@ const SET: Readonly<Record<string, string>> = {
   TOKEN_LISTS: '/srv/a.json,/srv/b.json',
   HISTORY_REQUESTS_PER_SECOND: '7',
   CORS_ORIGINS: 'https://app.example.org',
+  ACCESS_LOG: 'on',
   PIPELINING: 'off',
   INSTANCE_KEY_FILE: '/srv/key.pem',
 }
