@@ -97,15 +97,15 @@ export const apiKeyCount = bindQuery<
 
 /** Inserts a key; no row for an absent, deleted or suspended organization. */
 export const apiKeyInsert = bindQuery<
-  { organizationId: string; id: string; name: string; hash: string; last4: string; expiresAt: Date | string | null; allowedNetworks: readonly string[] | null; allowedEndpoints: readonly string[] | null; creditsPerDay: string | number | null; actor: string; sessionId: string | null },
+  { organizationId: string; id: string; name: string; hash: string; last4: string; expiresAt: Date | string | null; allowedNetworks: readonly string[] | null; allowedEndpoints: readonly string[] | null; creditsPerDay: string | number | null; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
->('read', { text: apiKeyInsertSql, params: ['organizationId', 'id', 'name', 'hash', 'last4', 'expiresAt', 'allowedNetworks', 'allowedEndpoints', 'creditsPerDay', 'actor', 'sessionId'] })
+>('read', { text: apiKeyInsertSql, params: ['organizationId', 'id', 'name', 'hash', 'last4', 'expiresAt', 'allowedNetworks', 'allowedEndpoints', 'creditsPerDay', 'actor', 'sessionId', 'account'] })
 
 /** Replaces a valid key, which still works for the grace period, but never beyond its expiry. */
 export const apiKeyInsertReroll = bindQuery<
-  { organizationId: string; id: string; graceSec: number; newId: string; hash: string; last4: string; actor: string; sessionId: string | null },
+  { organizationId: string; id: string; graceSec: number; newId: string; hash: string; last4: string; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
->('read', { text: apiKeyInsertRerollSql, params: ['organizationId', 'id', 'graceSec', 'newId', 'hash', 'last4', 'actor', 'sessionId'] })
+>('read', { text: apiKeyInsertRerollSql, params: ['organizationId', 'id', 'graceSec', 'newId', 'hash', 'last4', 'actor', 'sessionId', 'account'] })
 
 /** Lists one page of an organization's keys, revoked ones too, oldest first. */
 export const apiKeyList = bindQuery<
@@ -115,9 +115,9 @@ export const apiKeyList = bindQuery<
 
 /** Revokes a key from its next request on; a repetition keeps the first time. */
 export const apiKeyUpdateRevoked = bindQuery<
-  { organizationId: string; id: string; actor: string; sessionId: string | null },
+  { organizationId: string; id: string; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; last4: string; created_at: Date; expires_at: Date | null; revoked_at: Date | null; allowed_networks: readonly string[] | null; allowed_endpoints: readonly string[] | null; credits_per_day: number | null }
->('read', { text: apiKeyUpdateRevokedSql, params: ['organizationId', 'id', 'actor', 'sessionId'] })
+>('read', { text: apiKeyUpdateRevokedSql, params: ['organizationId', 'id', 'actor', 'sessionId', 'account'] })
 
 /** Counts the entries of the audit list. */
 export const auditEntryCount = bindQuery<
@@ -128,7 +128,7 @@ export const auditEntryCount = bindQuery<
 /** Lists one page of the audit list, newest first. */
 export const auditEntryList = bindQuery<
   { organizationId: string | null; offset: string | number; limit: string | number },
-  { id: string; at: Date; actor: string; session_id: string | null; action: string; organization_id: string | null; subject: string; detail: unknown }
+  { id: string; at: Date; actor: string; session_id: string | null; account: string | null; action: string; organization_id: string | null; subject: string; detail: unknown }
 >('read', { text: auditEntryListSql, params: ['organizationId', 'offset', 'limit'] })
 
 /** Counts the grants of an organization. */
@@ -139,9 +139,9 @@ export const creditGrantCount = bindQuery<
 
 /** Grants credits, or takes them back if negative; no row if the balance would fall below zero, or the organization is absent or deleted. */
 export const creditGrantInsert = bindQuery<
-  { organizationId: string; credits: string | number; grantId: string; reason: string; actor: string; sessionId: string | null },
+  { organizationId: string; credits: string | number; grantId: string; reason: string; actor: string; sessionId: string | null; account: string | null },
   { organization_id: string; balance: string; granted: string; granted_at: Date }
->('read', { text: creditGrantInsertSql, params: ['organizationId', 'credits', 'grantId', 'reason', 'actor', 'sessionId'] })
+>('read', { text: creditGrantInsertSql, params: ['organizationId', 'credits', 'grantId', 'reason', 'actor', 'sessionId', 'account'] })
 
 /** Lists one page of an organization's grants, newest first. */
 export const creditGrantList = bindQuery<
@@ -247,9 +247,9 @@ export const idempotencyRelease = bindQuery<
 
 /** Inserts the signing key, if there is none, or replaces it. */
 export const instanceKeyInsert = bindQuery<
-  { id: string; publicKey: string; privateKey: string | null; replaced: string | null; actor: string },
+  { id: string; publicKey: string; privateKey: string | null; replaced: string | null; actor: string; account: string | null },
   { id: string }
->('read', { text: instanceKeyInsertSql, params: ['id', 'publicKey', 'privateKey', 'replaced', 'actor'] })
+>('read', { text: instanceKeyInsertSql, params: ['id', 'publicKey', 'privateKey', 'replaced', 'actor', 'account'] })
 
 /** Lists every signing key with retired ones, the current key first. */
 export const instanceKeyList = bindQuery<
@@ -307,9 +307,9 @@ export const liquidityChangeUpdateAmounts = bindQuery<
 
 /** Inserts a login link and deletes expired ones. */
 export const loginLinkInsert = bindQuery<
-  { hash: string; organizationId: string | null; lifetimeSec: number; actor: string; sessionId: string | null },
+  { hash: string; organizationId: string | null; lifetimeSec: number; actor: string; sessionId: string | null; account: string | null },
   { expires_at: Date }
->('read', { text: loginLinkInsertSql, params: ['hash', 'organizationId', 'lifetimeSec', 'actor', 'sessionId'] })
+>('read', { text: loginLinkInsertSql, params: ['hash', 'organizationId', 'lifetimeSec', 'actor', 'sessionId', 'account'] })
 
 /** Lists login links that have not expired and whose organizations are not deleted. */
 export const loginLinkListHashed = bindQuery<
@@ -409,9 +409,9 @@ export const organizationFindNamed = bindQuery<
 
 /** Inserts an organization with an empty balance, unless another one has the name. */
 export const organizationInsert = bindQuery<
-  { id: string; name: string; rateLimit: number; triggerLimit: number; actor: string; sessionId: string | null },
+  { id: string; name: string; rateLimit: number; triggerLimit: number; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
->('read', { text: organizationInsertSql, params: ['id', 'name', 'rateLimit', 'triggerLimit', 'actor', 'sessionId'] })
+>('read', { text: organizationInsertSql, params: ['id', 'name', 'rateLimit', 'triggerLimit', 'actor', 'sessionId', 'account'] })
 
 /** Lists one page of the organizations that are not deleted, oldest first, with their balances and grants. */
 export const organizationList = bindQuery<
@@ -421,15 +421,15 @@ export const organizationList = bindQuery<
 
 /** Renames an organization that is not deleted, unless another one has the name, or sets its limits, from the next request on. */
 export const organizationUpdate = bindQuery<
-  { id: string; name: string | null; rateLimit: number | null; triggerLimit: number | null; actor: string; sessionId: string | null },
+  { id: string; name: string | null; rateLimit: number | null; triggerLimit: number | null; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
->('read', { text: organizationUpdateSql, params: ['id', 'name', 'rateLimit', 'triggerLimit', 'actor', 'sessionId'] })
+>('read', { text: organizationUpdateSql, params: ['id', 'name', 'rateLimit', 'triggerLimit', 'actor', 'sessionId', 'account'] })
 
 /** Suspends, restores or deletes an organization that is not deleted; keys and credits stay as they are. */
 export const organizationUpdateState = bindQuery<
-  { id: string; change: string; actor: string; sessionId: string | null },
+  { id: string; change: string; actor: string; sessionId: string | null; account: string | null },
   { id: string; name: string; rate_limit: number; trigger_limit: number; created_at: Date; suspended_at: Date | null; deleted_at: Date | null }
->('read', { text: organizationUpdateStateSql, params: ['id', 'change', 'actor', 'sessionId'] })
+>('read', { text: organizationUpdateStateSql, params: ['id', 'change', 'actor', 'sessionId', 'account'] })
 
 /** Lists a wallet's portfolio snapshots on a chain, oldest first. */
 export const portfolioSnapshotList = bindQuery<
@@ -493,9 +493,9 @@ export const sessionDelete = bindQuery<
 
 /** Ends sessions and login links: those of one organization, or all of them. */
 export const sessionDeleteAll = bindQuery<
-  { organizationId: string | null; actor: string; sessionId: string | null },
+  { organizationId: string | null; actor: string; sessionId: string | null; account: string | null },
   { ended: number }
->('read', { text: sessionDeleteAllSql, params: ['organizationId', 'actor', 'sessionId'] })
+>('read', { text: sessionDeleteAllSql, params: ['organizationId', 'actor', 'sessionId', 'account'] })
 
 /** Opens the session of a login link and deletes the link, so that of concurrent uses one gets a session. */
 export const sessionInsert = bindQuery<
@@ -565,9 +565,9 @@ export const switchList = bindQuery<
 
 /** Switches an endpoint or a feature off or on from the next request of every process on; records it if it changed. */
 export const switchUpdate = bindQuery<
-  { kind: string; name: string; isOn: boolean; actor: string; sessionId: string | null },
+  { kind: string; name: string; isOn: boolean; actor: string; sessionId: string | null; account: string | null },
   { changed: number }
->('read', { text: switchUpdateSql, params: ['kind', 'name', 'isOn', 'actor', 'sessionId'] })
+>('read', { text: switchUpdateSql, params: ['kind', 'name', 'isOn', 'actor', 'sessionId', 'account'] })
 
 /** Lists the columns of tables except generated ones, from the catalogue, with the last numbers of their sequences. */
 export const tableColumnList = bindQuery<

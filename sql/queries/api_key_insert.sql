@@ -11,6 +11,7 @@
 -- $9 credits_per_day bigint | null
 -- $10 actor text
 -- $11 session_id text | null
+-- $12 account text | null
 with created as (
   insert into api_key (
     organization_id, id, name, hash, last4, expires_at, allowed_networks, allowed_endpoints, credits_per_day)
@@ -20,8 +21,8 @@ with created as (
   returning *
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $10, $11, 'key.create', organization_id, id, jsonb_strip_nulls(jsonb_build_object(
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $10, $11, $12, 'key.create', organization_id, id, jsonb_strip_nulls(jsonb_build_object(
     'name', name, 'expires_at', expires_at, 'allowed_networks', allowed_networks,
     'allowed_endpoints', allowed_endpoints, 'credits_per_day', credits_per_day))
   from created

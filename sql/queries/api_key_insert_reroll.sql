@@ -9,6 +9,7 @@
 -- $6 last4 text
 -- $7 actor text
 -- $8 session_id text | null
+-- $9 account text | null
 with old as (
   update api_key k
   set expires_at = least(k.expires_at, now() + $3::integer * interval '1 second')
@@ -30,8 +31,8 @@ created as (
   returning *
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $7, $8, 'key.reroll', organization_id, id, jsonb_build_object('new_key', $4, 'grace_sec', $3) from old
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $7, $8, $9, 'key.reroll', organization_id, id, jsonb_build_object('new_key', $4, 'grace_sec', $3) from old
 )
 select id, name, last4, created_at, expires_at, revoked_at, allowed_networks, allowed_endpoints,
   credits_per_day::float8

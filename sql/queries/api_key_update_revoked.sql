@@ -4,6 +4,7 @@
 -- $2 id text
 -- $3 actor text
 -- $4 session_id text | null
+-- $5 account text | null
 with before as (
   select organization_id, id, revoked_at from api_key where organization_id = $1 and id = $2 for update
 ),
@@ -14,8 +15,8 @@ changed as (
   returning k.*
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $3, $4, 'key.revoke', organization_id, id, '{}' from before where revoked_at is null
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $3, $4, $5, 'key.revoke', organization_id, id, '{}' from before where revoked_at is null
 )
 select id, name, last4, created_at, expires_at, revoked_at, allowed_networks, allowed_endpoints,
   credits_per_day::float8

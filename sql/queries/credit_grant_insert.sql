@@ -7,6 +7,7 @@
 -- $4 reason text
 -- $5 actor text
 -- $6 session_id text | null
+-- $7 account text | null
 -- not null balance, granted
 with changed as (
   update spending_limit b
@@ -22,7 +23,7 @@ given as (
   returning id, granted_at
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $5, $6, 'credits.grant', organization_id, $3, jsonb_build_object('credits', $2, 'reason', $4) from changed
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $5, $6, $7, 'credits.grant', organization_id, $3, jsonb_build_object('credits', $2, 'reason', $4) from changed
 )
 select c.organization_id, c.balance, c.granted, g.granted_at from changed c cross join given g

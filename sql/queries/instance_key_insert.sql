@@ -6,6 +6,7 @@
 -- $3 private_key text | null, hexadecimal digits; null if it is in a file
 -- $4 replaced text | null, id of the key that is retired; null if none signs
 -- $5 actor text
+-- $6 account text | null
 with retired as (
   update instance_key set retired_at = now(), private_key = null
   where id = $4 and id <> $1 and retired_at is null
@@ -21,7 +22,7 @@ made as (
   returning id
 ),
 recorded as (
-  insert into audit_entry (actor, action, subject, detail)
-  select $5, 'instance_key.create', id, jsonb_build_object('replaced', $4::text) from made
+  insert into audit_entry (actor, account, action, subject, detail)
+  select $5, $6, 'instance_key.create', id, jsonb_build_object('replaced', $4::text) from made
 )
 select id from made

@@ -5,6 +5,7 @@
 -- $3 lifetime_sec integer
 -- $4 actor text
 -- $5 session_id text | null
+-- $6 account text | null
 with expired_links as (
   delete from login_link where expires_at <= now()
 ),
@@ -18,7 +19,7 @@ created as (
   returning organization_id, expires_at
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $4, $5, 'login_link.create', organization_id, coalesce(organization_id, 'operator'), '{}' from created
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $4, $5, $6, 'login_link.create', organization_id, coalesce(organization_id, 'operator'), '{}' from created
 )
 select expires_at from created

@@ -9,6 +9,7 @@
 -- $4 trigger_limit integer | null
 -- $5 actor text
 -- $6 session_id text | null
+-- $7 account text | null
 with before as (
   select id, name, rate_limit, trigger_limit from organization
   where id = $1 and deleted_at is null and ($2::text is null or name = $2 or organization_name_is_free($2, $1))
@@ -22,8 +23,8 @@ changed as (
   returning o.id, o.name, o.rate_limit, o.trigger_limit, o.created_at, o.suspended_at, o.deleted_at
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $5, $6, 'organization.update', c.id, c.id, jsonb_strip_nulls(jsonb_build_object(
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $5, $6, $7, 'organization.update', c.id, c.id, jsonb_strip_nulls(jsonb_build_object(
     'name', case when b.name <> c.name then jsonb_build_object('from', b.name, 'to', c.name) end,
     'rate_limit',
     case when b.rate_limit <> c.rate_limit then jsonb_build_object('from', b.rate_limit, 'to', c.rate_limit) end,

@@ -7,6 +7,7 @@
 -- $2 change text
 -- $3 actor text
 -- $4 session_id text | null
+-- $5 account text | null
 with before as (
   select id, suspended_at from organization where id = $1 and deleted_at is null for no key update
 ),
@@ -29,8 +30,8 @@ stamped as (
   where w.organization_id = c.id and (c.deleted_at is not null or c.suspended_at is distinct from b.suspended_at)
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, organization_id, subject, detail)
-  select $3, $4, 'organization.' || $2, c.id, c.id, '{}'
+  insert into audit_entry (actor, session_id, account, action, organization_id, subject, detail)
+  select $3, $4, $5, 'organization.' || $2, c.id, c.id, '{}'
   from changed c join before b on b.id = c.id
   where c.deleted_at is not null or c.suspended_at is distinct from b.suspended_at
 )

@@ -5,6 +5,7 @@
 -- $3 is_on boolean
 -- $4 actor text
 -- $5 session_id text | null
+-- $6 account text | null
 -- not null changed
 with endpoint_off as (
   insert into endpoint_disabled (endpoint) select $2::text where $1 = 'endpoint' and not $3::boolean
@@ -31,7 +32,7 @@ changed as (
   union all select name from feature_on
 ),
 recorded as (
-  insert into audit_entry (actor, session_id, action, subject, detail)
-  select $4, $5, case when $3 then 'switch.on' else 'switch.off' end, name, '{}' from changed
+  insert into audit_entry (actor, session_id, account, action, subject, detail)
+  select $4, $5, $6, case when $3 then 'switch.on' else 'switch.off' end, name, '{}' from changed
 )
 select count(*)::integer as changed from changed

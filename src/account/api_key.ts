@@ -2,7 +2,7 @@ import { apiKeyCount, apiKeyInsert, apiKeyInsertReroll, apiKeyList, apiKeyUpdate
 import type { Database } from '../db/database.ts'
 import { CodedError } from '../lib/error.ts'
 import { parseNetwork } from '../lib/text/network.ts'
-import type { Actor } from './audit.ts'
+import { type Actor, toAuditParams } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { readOrganization } from './organization.ts'
@@ -62,8 +62,7 @@ export async function createKey(
     allowedNetworks: limits.networks,
     allowedEndpoints: limits.endpoints,
     creditsPerDay: limits.creditsPerDay,
-    actor: by.kind,
-    sessionId: by.sessionId,
+    ...toAuditParams(by),
   })
   if (row !== undefined) return { ...row, key }
   await readOrganization(db, organizationId)
@@ -92,8 +91,7 @@ export async function revokeKey(
   options: { readonly organizationId: string; readonly keyId: string; readonly by: Actor },
 ): Promise<ApiKey> {
   const { organizationId, keyId } = options
-  const { kind: actor, sessionId } = options.by
-  const [row] = await apiKeyUpdateRevoked(db, { organizationId, id: keyId, actor, sessionId })
+  const [row] = await apiKeyUpdateRevoked(db, { organizationId, id: keyId, ...toAuditParams(options.by) })
   if (row === undefined) throw keyNotFoundError(keyId)
   return row
 }
@@ -112,7 +110,6 @@ export async function rerollKey(
   },
 ): Promise<NewApiKey> {
   const { organizationId, keyId } = options
-  const { kind: actor, sessionId } = options.by
   const graceSec = validateInteger(options.graceSec ?? GRACE_DEFAULT_SEC, { what: 'grace', min: 0, max: GRACE_MAX_SEC })
   const { key, hash, last4 } = mintKey()
   const [row] = await apiKeyInsertReroll(db, {
@@ -122,8 +119,7 @@ export async function rerollKey(
     newId: newId('key'),
     hash,
     last4,
-    actor,
-    sessionId,
+    ...toAuditParams(options.by),
   })
   if (row !== undefined) return { ...row, key }
   const organization = await readOrganization(db, organizationId)

@@ -7,12 +7,19 @@ export interface Actor {
   readonly kind: 'cli' | 'token' | 'operator session' | 'organization session' | 'first start'
   /** Id of the session in which the change is made; null outside of one. */
   readonly sessionId: string | null
+  /** Account of the operating system, for the command line. */
+  readonly account?: string
 }
 
 /** The command line, run with access to the database. */
 export const CLI_ACTOR: Actor = { kind: 'cli', sessionId: null }
 /** The service itself, when it starts on an empty database. */
 export const FIRST_START_ACTOR: Actor = { kind: 'first start', sessionId: null }
+
+/** Converts an author to the parameters of a statement that records a change. */
+export function toAuditParams({ kind: actor, sessionId, account }: Actor) {
+  return { actor, sessionId, account: account ?? null }
+}
 
 /** One change, recorded by the statement that made it. */
 type AuditEntry = Awaited<ReturnType<typeof auditEntryList>>[number]

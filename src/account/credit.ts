@@ -1,7 +1,7 @@
 import { creditGrantCount, creditGrantInsert, creditGrantList } from '../../sql/queries.ts'
 import { type Database, SqlError } from '../db/database.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Actor } from './audit.ts'
+import { type Actor, toAuditParams } from './audit.ts'
 import { newId } from './id.ts'
 import { readOrganization } from './organization.ts'
 import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
@@ -31,12 +31,11 @@ export async function grantCredits(
   options: { readonly organizationId: string; readonly credits: number; readonly reason: string; readonly by: Actor },
 ): Promise<Credits & { readonly grant: CreditGrant }> {
   const { organizationId } = options
-  const { kind: actor, sessionId } = options.by
   const reason = validateLabel(options.reason, 'reason', REASON_LENGTH_MAX)
   const credits = validateInteger(options.credits, { what: 'grant', min: -GRANT_MAX, max: GRANT_MAX })
   if (credits === 0) throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: expected a non-zero number')
   const grantId = newId('grant')
-  const inserted = creditGrantInsert(db, { organizationId, credits, grantId, reason, actor, sessionId })
+  const inserted = creditGrantInsert(db, { organizationId, credits, grantId, reason, ...toAuditParams(options.by) })
   const [row] = await inserted.catch((error: unknown) => {
     if (!(error instanceof SqlError) || error.code !== OUT_OF_RANGE) throw error
     throw new CodedError('INVALID_PARAMETER', 'Cannot grant credits: the balance would be too large', { cause: error })

@@ -23,6 +23,7 @@ export async function insertInstanceKey(
     privateKey: key.private_key && hex(key.private_key),
     replaced,
     actor: by.kind,
+    account: by.account ?? null,
   })
   return rows.length > 0
 }

@@ -10,7 +10,7 @@ import {
 } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Actor } from './audit.ts'
+import { type Actor, toAuditParams } from './audit.ts'
 import { newId } from './id.ts'
 import { mintKey } from './key.ts'
 import { type ListPage, type PageQuery, validateInteger, validateLabel } from './validation.ts'
@@ -47,8 +47,8 @@ export async function createOrganization(
   const name = validateLabel(options.name, 'name')
   const rateLimit = validateRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
   const triggerLimit = validateTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
-  const { kind: actor, sessionId } = options.by
-  const [row] = await organizationInsert(db, { id: newId('org'), name, rateLimit, triggerLimit, actor, sessionId })
+  const limits = { rateLimit, triggerLimit }
+  const [row] = await organizationInsert(db, { id: newId('org'), name, ...limits, ...toAuditParams(options.by) })
   if (row === undefined) throw nameTakenError(name)
   return row
 }
@@ -101,7 +101,7 @@ export async function setOrganizationState(
   change: 'suspend' | 'restore' | 'delete',
   { id, by }: { readonly id: string; readonly by: Actor },
 ): Promise<Organization> {
-  const [row] = await organizationUpdateState(db, { id, change, actor: by.kind, sessionId: by.sessionId })
+  const [row] = await organizationUpdateState(db, { id, change, ...toAuditParams(by) })
   if (row === undefined) throw organizationNotFoundError(id)
   return row
 }
@@ -114,12 +114,11 @@ export async function updateOrganization(
   db: Database,
   options: Limits & { readonly id: string; readonly by: Actor; readonly name?: string | undefined },
 ): Promise<Organization> {
-  const { id } = options
-  const { kind: actor, sessionId } = options.by
+  const { id, by } = options
   const name = options.name === undefined ? null : validateLabel(options.name, 'name')
   const rateLimit = options.rateLimit === undefined ? null : validateRateLimit(options.rateLimit)
   const triggerLimit = options.triggerLimit === undefined ? null : validateTriggerLimit(options.triggerLimit)
-  const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, actor, sessionId })
+  const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, ...toAuditParams(by) })
   if (row !== undefined) return row
   await readOrganization(db, id)
   throw nameTakenError(name ?? '')

@@ -1,7 +1,7 @@
 import { loginLinkInsert, sessionDelete, sessionDeleteAll, sessionInsert } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
-import type { Actor } from './audit.ts'
+import { type Actor, toAuditParams } from './audit.ts'
 import { newId } from './id.ts'
 import { hashKey } from './key.ts'
 import { organizationNotFoundError } from './organization.ts'
@@ -45,8 +45,7 @@ export async function createLoginLink(
     hash: hashKey(secret),
     organizationId,
     lifetimeSec: LOGIN_LINK_SEC,
-    actor: by.kind,
-    sessionId: by.sessionId,
+    ...toAuditParams(by),
   })
   if (row === undefined) throw organizationNotFoundError(organizationId ?? '')
   return { secret, expiresAt: row.expires_at }
@@ -92,6 +91,6 @@ export async function endSessions(
   db: Database,
   { organizationId, by }: { readonly organizationId: string | null; readonly by: Actor },
 ): Promise<number> {
-  const [row] = await sessionDeleteAll(db, { organizationId, actor: by.kind, sessionId: by.sessionId })
+  const [row] = await sessionDeleteAll(db, { organizationId, ...toAuditParams(by) })
   return row?.ended ?? 0
 }

@@ -827,6 +827,7 @@ export interface Answers {
       at: string
       actor: string
       session_id: string | null
+      account: string | null
       action: string
       organization_id: string | null
       subject: string

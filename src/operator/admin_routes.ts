@@ -207,6 +207,8 @@ const auditSchema = v.strictObject({
   // `cli`, `token`, `operator session`, `organization session` or `first start`.
   actor: v.string(),
   session_id: v.nullable(v.string()),
+  // The account of the operating system, for `cli`.
+  account: v.nullable(v.string()),
   // The action: `organization.suspend`.
   action: v.string(),
   // Null for changes that concern all organizations.

@@ -1,5 +1,5 @@
 import { switchList, switchUpdate } from '../../sql/queries.ts'
-import type { Actor } from '../account/audit.ts'
+import { type Actor, toAuditParams } from '../account/audit.ts'
 import type { Database } from '../db/database.ts'
 import { FEATURES, type Feature } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
@@ -57,7 +57,7 @@ export async function setSwitch(
         '"GET /v1/lending/aave-v3"',
     )
   }
-  await switchUpdate(db, { kind: current.kind, name, isOn: on, actor: by.kind, sessionId: by.sessionId })
+  await switchUpdate(db, { kind: current.kind, name, isOn: on, ...toAuditParams(by) })
   const after = (await listSwitches(db, board)).find((each) => each.name === name)
   return after ?? { ...current, on: true, off_by: null, off_at: null }
 }

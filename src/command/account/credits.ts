@@ -1,8 +1,8 @@
-import { CLI_ACTOR } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits, listGrants, REASON_LENGTH_MAX, readCredits } from '../../account/credit.ts'
 import { withOrganization } from '../account_database.ts'
 import { type Command, parseLabel, parseWhole, usageError } from '../command.ts'
 import { print } from '../print.ts'
+import { findActor } from './actor.ts'
 
 /** Maximum grants that `credits show` lists. */
 const GRANTS_SHOWN_MAX = 100
@@ -22,7 +22,7 @@ export const creditCommands: readonly Command[] = [
       if (reasonText === undefined) throw usageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(reasonText, 'reason', REASON_LENGTH_MAX)
       const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
-        grantCredits(db, { organizationId, credits, reason, by: CLI_ACTOR }),
+        grantCredits(db, { organizationId, credits, reason, by: findActor(io) }),
       )
       const text = `Organization ${organization} has ${after.balance} credits`
       print(after, { args, io, text })

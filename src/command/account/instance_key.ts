@@ -1,8 +1,8 @@
-import { CLI_ACTOR } from '../../account/audit.ts'
 import { rotateKey } from '../../receipt/signing.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print } from '../print.ts'
+import { findActor } from './actor.ts'
 
 /** `keys rotate`: manages the key that signs receipts. */
 export const instanceKeyCommands: readonly Command[] = [
@@ -11,7 +11,7 @@ export const instanceKeyCommands: readonly Command[] = [
     summary: 'Sign receipts with a new key; the old one stays published',
     run: async (args, io) => {
       const { instanceKey: pem } = io.config()
-      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: CLI_ACTOR }))
+      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: findActor(io) }))
       const text = `Signing with key ${keyId}${replaced === null ? '' : ` instead of ${replaced}`} within a minute`
       print({ key_id: keyId, replaced }, { args, io, text })
     },

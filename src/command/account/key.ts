@@ -10,7 +10,6 @@ import {
   rerollKey,
   revokeKey,
 } from '../../account/api_key.ts'
-import { CLI_ACTOR } from '../../account/audit.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { parseInstantMs } from '../../lib/text/instant.ts'
 import { requireEndpoints, type Switchboard } from '../../operator/switches.ts'
@@ -18,6 +17,7 @@ import { createSwitchboard } from '../../service/routes.ts'
 import { withOrganization } from '../account_database.ts'
 import { type Command, type CommandArgs, type CommandIo, parseLabel, parseWhole, usageError } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
+import { findActor } from './actor.ts'
 
 const GRACE = { what: 'grace', min: 0, max: GRACE_MAX_SEC }
 const KEY_POSITIONALS = ['organization', 'key id'] as const
@@ -43,7 +43,7 @@ export const keyCommands: readonly Command[] = [
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = parseLimits(args, createSwitchboard(io.config()))
       const created = await withOrganization(io, organization, (db, organizationId) =>
-        createKey(db, { organizationId, name, expiresAt, limits, by: CLI_ACTOR }),
+        createKey(db, { organizationId, name, expiresAt, limits, by: findActor(io) }),
       )
       printNewKey(created, { args, io, did: 'Created' })
     },
@@ -67,7 +67,7 @@ export const keyCommands: readonly Command[] = [
     run: async (args, io) => {
       const [organization = '', keyId = ''] = args.positionals
       const revoked = await withOrganization(io, organization, (db, organizationId) =>
-        revokeKey(db, { organizationId, keyId, by: CLI_ACTOR }),
+        revokeKey(db, { organizationId, keyId, by: findActor(io) }),
       )
       print(revoked, { args, io, text: `Revoked key ${revoked.id}` })
     },
@@ -82,7 +82,7 @@ export const keyCommands: readonly Command[] = [
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
       const [organization = '', keyId = ''] = args.positionals
       const created = await withOrganization(io, organization, (db, organizationId) =>
-        rerollKey(db, { organizationId, keyId, graceSec, by: CLI_ACTOR }),
+        rerollKey(db, { organizationId, keyId, graceSec, by: findActor(io) }),
       )
       printNewKey(created, { args, io, did: 'Replaced it by' })
     },

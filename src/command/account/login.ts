@@ -1,4 +1,3 @@
-import { CLI_ACTOR } from '../../account/audit.ts'
 import { resolveOrganizationId } from '../../account/organization.ts'
 import { createLoginLink, endSessions, LOGIN_LINK_SEC } from '../../account/session.ts'
 import type { Database } from '../../db/database.ts'
@@ -6,6 +5,7 @@ import { loginUrl } from '../../service/serve/login_url.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import { type Command, type CommandArgs, usageError } from '../command.ts'
 import { print } from '../print.ts'
+import { findActor } from './actor.ts'
 
 /** `login`, `logout`. */
 export const loginCommands: readonly Command[] = [
@@ -16,7 +16,7 @@ export const loginCommands: readonly Command[] = [
     run: async (args, io) => {
       const config = io.config()
       const { organizationId, ...link } = await withAccountDatabase(io, async (db) => {
-        const owner = { organizationId: await findOrganizationId(db, args), by: CLI_ACTOR } as const
+        const owner = { organizationId: await findOrganizationId(db, args), by: findActor(io) } as const
         return { ...owner, ...(await createLoginLink(db, owner)) }
       })
       const url = loginUrl(config, { secret: link.secret, isOperator: organizationId === null })
@@ -33,7 +33,7 @@ export const loginCommands: readonly Command[] = [
       if ((args.options['org'] === undefined) !== isAll)
         throw usageError('Cannot end sessions: expected either --all or --org')
       const ended = await withAccountDatabase(io, async (db) =>
-        endSessions(db, { organizationId: await findOrganizationId(db, args), by: CLI_ACTOR }),
+        endSessions(db, { organizationId: await findOrganizationId(db, args), by: findActor(io) }),
       )
       print({ ended }, { args, io, text: `Ended ${ended} ${ended === 1 ? 'session' : 'sessions'}` })
     },

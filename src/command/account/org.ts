@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { createKey } from '../../account/api_key.ts'
-import { type Actor, CLI_ACTOR } from '../../account/audit.ts'
+import type { Actor } from '../../account/audit.ts'
 import { GRANT_MAX, grantCredits } from '../../account/credit.ts'
 import {
   createOrganization,
@@ -29,6 +29,7 @@ import {
   UsageError,
 } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
+import { findActor } from './actor.ts'
 
 const RATE_LIMIT = { what: 'rate limit', min: 1, max: RATE_LIMIT_MAX }
 const TRIGGER_LIMIT = { what: 'trigger limit', min: 0, max: TRIGGER_LIMIT_MAX }
@@ -56,8 +57,8 @@ export const organizationCommands: readonly Command[] = [
       const credits =
         creditsText === undefined ? 0 : parseWhole(creditsText, { what: 'credits', min: 1, max: GRANT_MAX })
       const created = await withAccountDatabase(io, async (db) => {
-        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: CLI_ACTOR })
-        const owner = { organizationId: organization.id, by: CLI_ACTOR } as const
+        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: findActor(io) })
+        const owner = { organizationId: organization.id, by: findActor(io) } as const
         if (credits > 0) await grantCredits(db, { ...owner, credits, reason: 'created with them' })
         const key = args.flags.has('key') ? await createKey(db, { ...owner, name: 'default' }) : undefined
         return { ...organization, ...(credits > 0 ? { credits } : {}), ...(key === undefined ? {} : { key: key.key }) }
@@ -97,7 +98,7 @@ export const organizationCommands: readonly Command[] = [
     run: async (args, io) => {
       const deleted = await withOrganization(io, getFirst(args), async (db, id) => {
         if (!args.flags.has('yes')) await confirmDeletion(await readOrganization(db, id), io)
-        return setOrganizationState(db, 'delete', { id, by: CLI_ACTOR })
+        return setOrganizationState(db, 'delete', { id, by: findActor(io) })
       })
       print(deleted, { args, io, text: `Deleted organization ${deleted.id}` })
     },
@@ -145,7 +146,7 @@ function changeCommand(
     summary,
     run: async (args, io) => {
       const applyChange = createChange(args.positionals[1] ?? '')
-      const changed = await withOrganization(io, getFirst(args), (db, id) => applyChange(db, { id, by: CLI_ACTOR }))
+      const changed = await withOrganization(io, getFirst(args), (db, id) => applyChange(db, { id, by: findActor(io) }))
       print(changed, { args, io, text: formatResult(changed) })
     },
   }

@@ -1,9 +1,9 @@
-import { CLI_ACTOR } from '../../account/audit.ts'
 import { listSwitches, type Switch, setSwitch } from '../../operator/switches.ts'
 import { createSwitchboard } from '../../service/routes.ts'
 import { withAccountDatabase } from '../account_database.ts'
 import type { Command } from '../command.ts'
 import { print, printRows } from '../print.ts'
+import { findActor } from './actor.ts'
 
 const TAKES_EFFECT = 'takes effect with the next request in every process'
 
@@ -33,7 +33,7 @@ function switchCommand(
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = createSwitchboard(io.config())
-      const changed = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: CLI_ACTOR }))
+      const changed = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: findActor(io) }))
       const state = changed.on ? 'on' : changed.off_by === 'environment' ? 'off by the environment' : 'off'
       print(toTableRow(changed), { args, io, text: `${changed.name} is ${state}` })
     },

@@ -20,12 +20,17 @@ export function Audit({ organizationId }) {
     <div class="card">
       <${PagedTable} label="Changes" columns=${COLUMNS} request=${request} waiting="Reading the audit list" empty=${html`<${EmptyState} title="Nothing was changed yet" />`} noun="change" onPage=${setPage}>
         ${(/** @type {import('../lib/shapes.d.ts').Change} */ row) => html`<tr>
-          <td>${formatMoment(row.at)}</td><td class="words">${row.actor}</td><td class="words">${row.action}</td>
+          <td>${formatMoment(row.at)}</td><td class="words">${formatActor(row)}</td><td class="words">${row.action}</td>
           <td class="words mono">${row.subject}</td><td class="words mono">${formatDetails(row.detail)}</td>
         </tr>`}
       <//>
     </div>
   </section>`
+}
+
+/** @param {import('../lib/shapes.d.ts').Change} change */
+function formatActor({ actor, account }) {
+  return account === null ? actor : `${actor} (${account})`
 }
 
 /** @param {Record<string, unknown>} detail */

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { CLI_ACTOR } from '../../../src/account/audit.ts'
+import { userInfo } from 'node:os'
+import { CLI_ACTOR, listAudit } from '../../../src/account/audit.ts'
 import { createOrganization, listOrganizations } from '../../../src/account/organization.ts'
+import { creditCommands } from '../../../src/command/account/credits.ts'
+import { instanceKeyCommands } from '../../../src/command/account/instance_key.ts'
+import { keyCommands } from '../../../src/command/account/key.ts'
+import { loginCommands } from '../../../src/command/account/login.ts'
 import { organizationCommands } from '../../../src/command/account/org.ts'
+import { settingsCommands } from '../../../src/command/account/settings.ts'
 import { UsageError } from '../../../src/command/command.ts'
 import { runInProcess } from '../../support/command.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
@@ -42,4 +48,48 @@ test('org delete --yes deletes without asking', async () => {
   const { out, err } = await run(['org', 'delete', 'Shop', '--yes', '--json'])
   expect([JSON.parse(out).id, err]).toEqual([id, ''])
   expect(await listNames()).toEqual([])
+})
+
+test('every change of a command names the account that ran it', async () => {
+  const { db, url } = database
+  const commands = [...organizationCommands, ...keyCommands, ...creditCommands, ...settingsCommands]
+  const all = [...commands, ...loginCommands, ...instanceKeyCommands]
+  const runJson = async (...words: string[]) => {
+    const { out, error } = await runInProcess(all, [...words, '--json'], { env: { DATABASE_URL: url, CHAINS: '1' } })
+    expect(error).toBeUndefined()
+    return JSON.parse(out)
+  }
+  const { id: first } = await runJson('org', 'create', 'Books', '--credits', '10', '--key')
+  const { id } = await runJson('key', 'create', first)
+  await runJson('key', 'revoke', first, (await runJson('key', 'reroll', first, id)).id)
+  for (const verb of ['suspend', 'restore']) await runJson('org', verb, first)
+  await runJson('org', 'limit', first, '7')
+  for (const verb of ['off', 'on']) await runJson('settings', verb, 'mcp')
+  await runJson('login', '--org', first)
+  await runJson('keys', 'rotate')
+  await runJson('org', 'delete', first, '--yes')
+  const { items } = await listAudit(db, { organizationId: null, page: 1, limit: 100 })
+  const since = items.slice(
+    0,
+    items.findIndex(({ action, subject }) => action === 'organization.create' && subject === first) + 1,
+  )
+  const actions = [...new Set(since.map(({ action }) => action))]
+  expect(actions.toSorted()).toEqual([
+    'credits.grant',
+    'instance_key.create',
+    'key.create',
+    'key.reroll',
+    'key.revoke',
+    'login_link.create',
+    'organization.create',
+    'organization.delete',
+    'organization.restore',
+    'organization.suspend',
+    'organization.update',
+    'switch.off',
+    'switch.on',
+  ])
+  expect(new Set(since.map(({ actor, account }) => `${actor} ${account}`))).toEqual(
+    new Set([`cli ${userInfo().username}`]),
+  )
 })

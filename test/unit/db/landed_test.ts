@@ -40,6 +40,9 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '0.4.0': {
     '0024_price_time': 'f20014dea20a39a50f5d3a95e0d776ccd0aa6b6e692931c72fac87704103efa4',
   },
+  '0.6.0': {
+    '0025_audit_account': '55fbec874417c8def88ff79aef029fde8c9f2cc33c1278d120826f7d898be133',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {
