@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { type Actor, CLI_ACTOR } from '../../account/audit.ts'
-import { escapeLine } from '../../lib/text/terminal_text.ts'
+import { escapeLine } from '../../lib/text/display_text.ts'
 import type { CommandIo } from '../command.ts'
 
 const ACCOUNT_CHARS_MAX = 64

@@ -17,7 +17,7 @@ import {
   updateOrganization,
 } from '../../account/organization.ts'
 import type { Database } from '../../db/database.ts'
-import { escapeLine } from '../../lib/text/terminal_text.ts'
+import { escapeLine } from '../../lib/text/display_text.ts'
 import { withAccountDatabase, withOrganization } from '../account_database.ts'
 import {
   type Command,
@@ -26,7 +26,7 @@ import {
   type CommandIo,
   parseLabel,
   parseWhole,
-  UsageError,
+  usageError,
 } from '../command.ts'
 import { LIST_MAX, print, printRows } from '../print.ts'
 import { findActor } from './actor.ts'
@@ -152,11 +152,11 @@ function changeCommand(
   }
 }
 
-/** Asks for the name of an organization. Throws `CommandError` for another answer, `UsageError` without a terminal. */
+/** Asks for the name of an organization. Throws `CommandError` for another answer, and with status 2 without a terminal. */
 async function confirmDeletion({ id, name, balance }: FundedOrganization, io: CommandIo): Promise<void> {
   const terminal = io.stdin()
   if (terminal.isTTY !== true)
-    throw new UsageError('Cannot delete an organization without asking: expected --yes, or a terminal')
+    throw usageError('Cannot delete an organization without asking: expected --yes, or a terminal')
   const lost = `its keys stop working and its ${BigInt(balance).toLocaleString('en')} credits are lost`
   io.err(escapeLine(`This deletes organization ${id}, "${name}", for good: ${lost}. Type its name to go on:`))
   const answer = await readLine(terminal, io.stop)
