@@ -16,6 +16,7 @@ import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flo
 import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
 import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
 import type {
+  Custodian,
   FigureContext,
   FullPosition,
   LiquidityDeployment,
@@ -73,7 +74,7 @@ type PresentedProtocol<
   Withdrawal,
 > = Pick<
   LiquidityProtocol<Deployment, Position, Position, Withdrawal>,
-  'getManager' | 'getCode' | 'computeHeldAmounts' | 'splitOwed' | 'presentPool' | 'presentWithdrawal'
+  'getManager' | 'getCode' | 'getCustodian' | 'computeHeldAmounts' | 'splitOwed' | 'presentPool' | 'presentWithdrawal'
 >
 
 /** Presents a position: its state, and with `full` its figures too. */
@@ -94,16 +95,19 @@ export function presentPosition<
     manager_address: checksumAddress(protocol.getManager(deployment)),
     wallet,
     is_active: liquidity > 0n,
-    position_state: presentState({
-      id: tokenId.toString(),
-      owner: wallet,
-      chainId,
-      code: protocol.getCode(deployment),
-      state: position,
-      tokens: [presentToken(token0), presentToken(token1)],
-      pool: protocol.presentPool(position),
-      sqrtPrice: hasSqrtPrice ? pool.sqrtPriceX96 : undefined,
-    }),
+    position_state: {
+      ...presentState({
+        id: tokenId.toString(),
+        owner: wallet,
+        chainId,
+        code: protocol.getCode(deployment),
+        state: position,
+        tokens: [presentToken(token0), presentToken(token1)],
+        pool: protocol.presentPool(position),
+        sqrtPrice: hasSqrtPrice ? pool.sqrtPriceX96 : undefined,
+      }),
+      ...(protocol.getCustodian && { custodian: presentCustodian(protocol.getCustodian(position)) }),
+    },
     ...(full === undefined ? {} : presentFigures(protocol, full)),
   }
 }
@@ -166,6 +170,10 @@ export function presentState(options: {
     chain: { id: chainId },
     protocol: { code },
   }
+}
+
+function presentCustodian(custodian: Custodian | undefined) {
+  return custodian === undefined ? null : { address: checksumAddress(custodian.address), kind: custodian.kind }
 }
 
 function presentToken({ address, symbol, decimals, name }: PricedToken) {

@@ -25,6 +25,15 @@ export interface LiquidityDeployment {
   readonly startBlock: number
 }
 
+/** A contract that holds positions for wallets, such as a farm, and keeps a book of whom each is credited to. */
+export interface Custodian {
+  readonly address: Address
+  /** Its kind, as answers show it: `masterchef`. */
+  readonly kind: string
+  /** A block before which it held nothing; 0 if none is known. */
+  readonly startBlock: number
+}
+
 /** The part of a position that sorting and counting a list need. */
 export interface BriefPosition {
   readonly chainId: number
@@ -35,6 +44,7 @@ export interface BriefPosition {
 /** A position with all inputs of its figures, at one block. */
 export interface LiquidityPosition<Deployment> extends BriefPosition, TickRange {
   readonly deployment: Deployment
+  /** Who can withdraw it; the zero address if no wallet can: it was sent to a custodian by a plain transfer. */
   readonly owner: Address
   readonly token0: PricedToken
   readonly token1: PricedToken
@@ -187,8 +197,7 @@ export interface ProtocolWords {
 }
 
 /**
- * One exchange and its forks. Hooks are in the order in which an answer needs them. Two of the field have no hook, since
- * no protocol here has them: custodians that hold positions for wallets, and rewards of positions.
+ * One exchange and its forks. Hooks are in the order in which an answer needs them.
  */
 export interface LiquidityProtocol<
   Deployment extends LiquidityDeployment,
@@ -210,6 +219,12 @@ export interface LiquidityProtocol<
   readonly createReader: (
     services: ReaderServices & { readonly deployments: ReadonlyMap<number, readonly Deployment[]> },
   ) => LiquidityReader<Deployment, Brief, Position, Withdrawal>
+  /**
+   * The custodian that holds a position; undefined if its owner does. Absent if the protocol has no custodians: then
+   * answers have no such field. Each position is of exactly one wallet, since a list takes it from its custodian's book
+   * alone.
+   */
+  readonly getCustodian?: (position: Position) => Custodian | undefined
   /** True if contracts enumerate a wallet's ids, so that a receipt of state covers its list. */
   readonly isEnumerable: boolean
   /** The fee rule: what a position holds and is owed, from its state. */

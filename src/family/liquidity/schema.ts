@@ -34,7 +34,13 @@ export const positionToken = v.strictObject({
   name: v.string(),
 })
 
-/** Builds the state of a position, of any chain. */
+/** What holds a position for its owner. */
+export const custodian = v.pipe(
+  v.nullable(v.strictObject({ address: evmAddress, kind: v.string() })),
+  v.description('What holds the position for its owner, such as a farm; null if the owner does'),
+)
+
+/** Builds the state of a position, of any chain; `others` are fields that only some protocols have. */
 export function positionState<
   Id extends v.GenericSchema,
   Owner extends v.GenericSchema,
@@ -48,8 +54,9 @@ export function positionState<
   readonly tokens: readonly [Token0, Token1]
   readonly pool: Pool
   readonly code: Code
+  readonly others?: v.ObjectEntries
 }) {
-  const { id, owner, tokens, pool, code } = options
+  const { id, owner, tokens, pool, code, others } = options
   return v.strictObject({
     id,
     owner,
@@ -61,6 +68,7 @@ export function positionState<
     pool: v.strictObject(pool),
     chain: v.strictObject({ id: chainId }),
     protocol: v.strictObject({ code }),
+    ...others,
   })
 }
 
@@ -203,9 +211,11 @@ export function buildOutputs<
   readonly pool: Pool
   readonly token0: Token
   readonly code: Code
+  /** Fields of the state that only this protocol has. @default none */
+  readonly state?: v.ObjectEntries
   readonly getFigures: (answer: PositionAnswer) => Figures
 }) {
-  const { pool, token0, code, getFigures } = options
+  const { pool, token0, code, state = {}, getFigures } = options
   const buildPosition = <const Fields extends v.ObjectEntries>(fields: Fields, answer: PositionAnswer) =>
     v.strictObject({
       token_id: unsignedText,
@@ -219,6 +229,7 @@ export function buildOutputs<
         tokens: [token0, positionToken],
         pool: fields,
         code,
+        others: state,
       }),
       ...getFigures(answer),
     })

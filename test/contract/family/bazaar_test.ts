@@ -1,10 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, checksumAddress } from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  type Address,
+  checksumAddress,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  parseAbi,
+  zeroAddress,
+} from 'viem'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { callRoute, type RouteTestRequest } from '../../support/call_route.ts'
+import { toWalletAddress } from '../../devnet/addresses.ts'
+import { ownCreationCode } from '../../devnet/artifacts.ts'
+import { callRoute, type RouteTestAnswer, type RouteTestRequest } from '../../support/call_route.ts'
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes, createTestServices } from '../../support/family.ts'
 import { readHoldings } from '../../support/holdings.ts'
@@ -14,7 +25,16 @@ import { type PnlScene, startPnlScene } from './uniswap_v3/pnl/scene.ts'
 const { manager, factory } = DEPLOYMENT
 /** Where a `CHAINS_FILE` would put the bazaar. */
 const ROWS = [[1, { bazaar: { manager, factory, startBlock: 0 } }]] as const
+/** What a stall pays for a position, smallest units a second. */
+const RATE = 1_000_000n
 const closers: (() => Promise<void>)[] = []
+
+/** A position in answers. */
+interface Stated {
+  readonly token_id: string
+  readonly wallet: string
+  readonly position_state: { readonly owner: string; readonly custodian?: object | null }
+}
 
 let scene: PnlScene
 /** The endpoints of Uniswap V3 and those of the bazaar, over the same contracts. */
@@ -25,7 +45,7 @@ let services: Parameters<typeof createTestServices>[0]
 let owners: ReadonlySet<Address>
 
 beforeAll(async () => {
-  scene = await startPnlScene({ seed: 48, count: 6 })
+  scene = await startPnlScene({ seed: 48, count: 24 })
   const { list, one, pnl, events, services: given } = scene.routes()
   real = [list, one, pnl, events]
   const { clients, db, clock } = given
@@ -49,10 +69,10 @@ async function askBoth(index: number, request: RouteTestRequest) {
   return await Promise.all([callRoute(theirs, request), callRoute(ours, request)])
 }
 
-/** The data of Uniswap V3 as the bazaar has it: its code, and its fee in percent. */
+/** The data of Uniswap V3 as the bazaar has it: its code, no custodian, and its fee in percent. */
 function toBazaar(data: unknown): unknown {
   const text = JSON.stringify(data)
-    .replaceAll('"code":"uniswap_v3"', '"code":"bazaar_v1"')
+    .replaceAll('"protocol":{"code":"uniswap_v3"}', '"protocol":{"code":"bazaar_v1"},"custodian":null')
     .replaceAll(/"feeTier":"(\d+)"/g, (_, fee: string) => `"fee":{"percent":"${Number(fee) / 10_000}"}`)
   return JSON.parse(text)
 }
@@ -93,18 +113,20 @@ test('lists, states, profits and flows are those of the contracts, with its odd 
   }
 }, 120_000)
 
+/** The rows of a wallet's portfolio in a family. */
+async function readRows(family: typeof BAZAAR, row: object, wallet: Address) {
+  const [client] = services.clients ?? []
+  const setup = { chainIds: [1], servesSolana: false, connect: () => createTestServices(services) }
+  const holdings = family.configure(new Map([[1, row]])).holdings(setup)
+  if (client === undefined || holdings === undefined) throw new Error('Cannot read holdings')
+  return (await readHoldings(holdings, client, { wallet }))?.rows ?? []
+}
+
 test('a portfolio has its rows, under its name', async () => {
   const [owner] = owners
-  const [client] = services.clients ?? []
-  if (owner === undefined || client === undefined) throw new Error('Cannot test without an open position')
-  const setup = { chainIds: [1], servesSolana: false, connect: () => createTestServices(services) }
-  const readRows = async (family: typeof BAZAAR, row: object) => {
-    const holdings = family.configure(new Map([[1, row]])).holdings(setup)
-    if (holdings === undefined) throw new Error('Cannot read holdings')
-    return (await readHoldings(holdings, client, { wallet: owner }))?.rows ?? []
-  }
-  const theirs = await readRows(UNISWAP_V3, { uniswapV3: [DEPLOYMENT] })
-  const ours = await readRows(BAZAAR, ROWS[0][1])
+  if (owner === undefined) throw new Error('Cannot test without an open position')
+  const theirs = await readRows(UNISWAP_V3, { uniswapV3: [DEPLOYMENT] }, owner)
+  const ours = await readRows(BAZAAR, ROWS[0][1], owner)
   expect(ours.length).toBeGreaterThan(0)
   expect(ours).toEqual(theirs.map((row) => ({ ...row, position: { ...row.position, family: 'bazaar' } })))
   expect(ours[0]?.position['manager_address']).toBe(checksumAddress(manager))
@@ -116,4 +138,125 @@ test('an id that it does not know is told in its words', async () => {
   await expect(callRoute(one, { params: { id: '999999' } })).rejects.toThrow(
     'No stall of the bazaar has position 999999',
   )
+})
+
+describe('a stall that keeps positions', () => {
+  const abi = parseAbi([
+    'function keep(uint256 id)',
+    'function approve(address, uint256)',
+    'function transferFrom(address, address, uint256)',
+  ])
+  const act = (from: Address, to: Address, data: Hex) => ({ from, to, data })
+  const stranger = toWalletAddress('stranger to the stall')
+  /** Open positions with liquidity of one wallet: kept, sent by a plain transfer, kept and lost again, and not moved. */
+  let keeper: Address
+  let [kept, sent, lost, own] = ['', '', '', '']
+  let stall: Address
+  /** The block before anything was moved. */
+  let before: number
+  let stalls: readonly Route[]
+  let row: object
+
+  const list = async (route: Route | undefined, wallet: Address) =>
+    await callRoute(route as Route, { query: `wallet=${wallet}&limit=25` })
+  const ids = (answer: RouteTestAnswer) => (answer.reply.data as readonly Stated[]).map(({ token_id }) => token_id)
+  const read = async (route: Route | undefined, id: string, query = '') =>
+    await callRoute(route as Route, { params: { id }, query: `chain_id=1${query}` })
+
+  beforeAll(async () => {
+    const { devnet, lives } = scene
+    const [reward] = lives.tokens
+    const open = await Promise.all(
+      [...owners].map(async (owner) => [owner, ids(await list(bazaar[0], owner))] as const),
+    )
+    const [wallet, found] = open.toSorted(([, a], [, b]) => b.length - a.length)[0] ?? []
+    if (wallet === undefined || found === undefined || found.length < 4 || reward === undefined)
+      throw new Error('Cannot find a wallet with four open positions')
+    ;[keeper, [kept = '', sent = '', lost = '', own = '']] = [wallet, found]
+    before = Number(await devnet.rpc.call('eth_blockNumber'))
+    const args = encodeAbiParameters(
+      [{ type: 'address' }, { type: 'address' }, { type: 'uint256' }],
+      [manager, reward.address, RATE],
+    )
+    const [deployed] = await devnet.send([{ from: keeper, data: ownCreationCode('Stall', args) }])
+    stall = getAddress(deployed?.contractAddress ?? '0x')
+    const toManager = (
+      from: Address,
+      functionName: 'approve' | 'transferFrom',
+      values: readonly [Address, bigint] | readonly [Address, Address, bigint],
+    ) =>
+      act(
+        from,
+        manager,
+        encodeFunctionData({ abi, functionName, args: values } as Parameters<typeof encodeFunctionData>[0]),
+      )
+    const keep = (id: string) => [
+      toManager(keeper, 'approve', [stall, BigInt(id)]),
+      act(keeper, stall, encodeFunctionData({ abi, functionName: 'keep', args: [BigInt(id)] })),
+    ]
+    await devnet.send([
+      ...keep(kept),
+      ...keep(lost),
+      toManager(keeper, 'transferFrom', [keeper, stall, BigInt(sent)]),
+      // The stall's book still has it.
+      toManager(stall, 'transferFrom', [stall, stranger, BigInt(lost)]),
+    ])
+    row = { bazaar: { manager, factory, startBlock: 0, stalls: [{ address: stall, startBlock: before + 1 }] } }
+    stalls = createFamilyRoutes(BAZAAR, { ...services, rows: [[1, row]] })
+  }, 60_000)
+
+  test('credits each position to exactly one wallet, or to none', async () => {
+    const mine = await list(stalls[0], keeper)
+    const left = ids(await list(bazaar[0], keeper))
+    expect(ids(mine).toSorted()).toEqual([...left, kept].toSorted())
+    expect(left).toContain(own)
+    // One of its book is another wallet's now: it is counted, and not listed.
+    expect(mine.reply.counts).toMatchObject({ errors: 1 })
+    expect(ids(await list(stalls[0], stranger))).toEqual([lost])
+    // Without a word about stalls all of them are the stall's.
+    expect(ids(await list(bazaar[0], stall)).toSorted()).toEqual([kept, sent].toSorted())
+    expect(ids(await list(stalls[0], stall))).toEqual([])
+  })
+
+  test('stands beside the owner, who can withdraw', async () => {
+    const custodian = { address: stall, kind: 'stall' }
+    const states = (await list(stalls[0], keeper)).reply.data as readonly Stated[]
+    for (const { token_id, wallet, position_state } of states) {
+      expect({ wallet, owner: position_state.owner }).toEqual({ wallet: keeper, owner: keeper })
+      expect([token_id, position_state.custodian]).toEqual([token_id, token_id === kept ? custodian : null])
+    }
+    expect((await read(stalls[1], kept)).reply.data).toMatchObject({
+      wallet: keeper,
+      position_state: { owner: keeper, custodian },
+    })
+    expect((await read(stalls[1], sent)).reply.data).toMatchObject({
+      wallet: zeroAddress,
+      position_state: { owner: zeroAddress, custodian },
+    })
+    expect((await read(stalls[1], lost)).reply.data).toMatchObject({
+      wallet: stranger,
+      position_state: { custodian: null },
+    })
+    // Before the stall began, the manager alone says who owns a position.
+    expect((await read(stalls[1], kept, `&at_block=${before}`)).reply.data).toMatchObject({
+      wallet: keeper,
+      position_state: { custodian: null },
+    })
+  })
+
+  test('changes no figure, nor profit and loss', async () => {
+    const [theirs, ours] = await Promise.all([read(real[1], kept, '&full=true'), read(stalls[1], kept, '&full=true')])
+    const { wallet: _, position_state: __, ...figures } = theirs.reply.data as Stated
+    expect(ours.reply.data).toMatchObject(figures)
+    for (const index of [2, 3]) {
+      const [told, same] = await Promise.all([read(real[index], kept), read(stalls[index], kept)])
+      expect(same.reply.data).toEqual(told.reply.data)
+    }
+    const rowsOf = async (wallet: Address, setting: object) =>
+      (await readRows(BAZAAR, setting, wallet)).filter(({ position }) => position['token_id'] === kept)
+    const held = await rowsOf(stall, ROWS[0][1])
+    expect(held.length).toBeGreaterThan(0)
+    expect(await rowsOf(keeper, row)).toEqual(held)
+    expect(await readRows(BAZAAR, row, stall)).toEqual([])
+  })
 })

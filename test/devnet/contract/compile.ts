@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const SOURCES = [
   ...['actor.sol', 'cap_adapter.sol', 'feed.sol', 'phased_feed.sol', 'token.sol'],
   ...['hostile_token.sol', 'balance_token.sol', 'pancakeswap.sol', 'pawnshop.sol', 'vault.sol', 'hook.sol'],
-  ...['shifted_manager.sol', 'resolver.sol', 'pool_trader.sol', 'bounded_aggregator.sol'],
+  ...['shifted_manager.sol', 'resolver.sol', 'pool_trader.sol', 'bounded_aggregator.sol', 'stall.sol'],
 ]
 export const ARTIFACT_PATH = join(import.meta.dir, 'artifact.json')
 

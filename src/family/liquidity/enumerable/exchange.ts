@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
-import type { ProtocolWords } from '../protocol.ts'
+import { memoize } from '../../../lib/memoize.ts'
+import type { Custodian, ProtocolWords } from '../protocol.ts'
 
 /*
  * Exchanges whose manager enumerates the positions of a wallet, keeps one sum of fees and withdrawn principal, and logs
@@ -14,6 +15,36 @@ export interface EnumerableDeployment {
   readonly startBlock: number
   /** `protocol.code` of its positions. */
   readonly code: string
+  /** What holds positions of the manager for wallets. */
+  readonly custodians?: readonly Custodian[]
+}
+
+/** A contract that enumerates positions of wallets: a manager, or a custodian of its positions. */
+export interface PositionHolder {
+  readonly deployment: EnumerableDeployment
+  readonly custodian: Custodian | undefined
+}
+
+const listAllHolders = memoize((deployments: readonly EnumerableDeployment[]): readonly PositionHolder[] => [
+  ...deployments.map((deployment) => ({ deployment, custodian: undefined })),
+  ...deployments.flatMap((deployment) => (deployment.custodians ?? []).map((custodian) => ({ deployment, custodian }))),
+])
+
+/**
+ * Lists what holds positions at a block, the newest unless it is given: a row of the lens each. All managers come first,
+ * in the order of the deployments.
+ */
+export function listHolders({
+  deployments,
+  block,
+}: {
+  readonly deployments: readonly EnumerableDeployment[]
+  readonly block?: { readonly number: bigint } | undefined
+}): readonly PositionHolder[] {
+  const holders = listAllHolders(deployments)
+  if (block === undefined) return holders
+  const stood = ({ custodian }: PositionHolder) => custodian === undefined || custodian.startBlock <= block.number
+  return holders.every(stood) ? holders : holders.filter(stood)
 }
 
 /** An exchange and its forks. */
@@ -21,6 +52,8 @@ export interface EnumerableExchange {
   /** Path segment and name of the family: `uniswap-v3`. */
   readonly name: string
   readonly words: ProtocolWords
+  /** True if deployments may have custodians: its lens is then a `CustodiedPositions`. @default {false} */
+  readonly hasCustodians?: true
   /** `EnumerablePositions` with the exchange's function of pools, and the name of its calls. */
   readonly lens: { readonly topic: string; readonly runtime: Hex }
   /** Name of the stream of its positions' flows: `uniswap_v3_flow`. */

@@ -24,6 +24,7 @@ export function createEnumerableProtocol(
     getManager: ({ manager }) => manager,
     getCode: ({ code }) => code,
     createReader: (options) => createPositionReader(exchange, options),
+    ...(exchange.hasCustodians && { getCustodian: ({ custodian }: Position) => custodian }),
     isEnumerable: true,
     computeHeldAmounts,
     splitOwed(position, { principal, owed }, { withdrawn }) {
@@ -38,7 +39,7 @@ export function createEnumerableProtocol(
       return Object.entries(parts).map(([part, amounts]) => ({ part, amounts }))
     },
     presentPool: (position) => pool.present(position.pool),
-    outputs: buildEnumerableOutputs(pool.entries),
+    outputs: buildEnumerableOutputs(exchange, pool.entries),
     listUncoveredFields: (position) => (isOwed(position) ? SPLIT_FIELDS : []),
     createHistoryReader: (services) => createFlowHistoryReader(exchange, services),
     listHistories({ chainId, deployment: { manager, code, startBlock } }, clock) {

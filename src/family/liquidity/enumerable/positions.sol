@@ -29,15 +29,18 @@ interface IPool {
 ///   1 token   as in `positions.sol`
 ///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
-///   3 broken  u8 manager, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
-///   4 open    u8 manager, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
+///   3 broken  u8 row, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
+///   4 open    u8 row, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
 ///             then what the pool owes the manager for that range and all its ids: u128 liquidity, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1, all zero where
 ///             the pool tells nothing or nothing is owed; u128 liquidity, then feeGrowthOutside0X128,
 ///             feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
-///   6 brief   u8 manager, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///   6 brief   u8 row, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///
+/// A row is a manager with its factory, or a custodian of a manager's positions with that manager in place of a factory,
+/// where an exchange has custodians (`custodied.sol`); custodians come after all managers.
 ///
 /// Tokens and pools are numbered as in `positions.sol`. A page ends early, and says so by `taken`, before gas or `bytesMax`
 /// could run out in the middle of a record.
@@ -62,6 +65,36 @@ abstract contract EnumerablePositions is Positions {
 
     /// The factory's function that returns the pool of two tokens and the fifth word of a position.
     function poolSelector() internal pure virtual returns (bytes4);
+
+    /// The row of the manager whose positions a row enumerates: the row itself, unless it is a custodian's.
+    function managerRow(Deployments calldata, uint256 row) internal view virtual returns (uint256) {
+        return row;
+    }
+
+    /// The functions by which a row's contract enumerates the ids of a wallet.
+    function countSelector(Deployments calldata, uint256) internal view virtual returns (bytes4) {
+        return IManager.balanceOf.selector;
+    }
+
+    function itemSelector(Deployments calldata, uint256) internal view virtual returns (bytes4) {
+        return IManager.tokenOfOwnerByIndex.selector;
+    }
+
+    /// Whether an id that a row's contract enumerates for a wallet is that wallet's.
+    function isOwned(Page memory, Deployments calldata, uint256, uint256, address) internal view virtual returns (bool) {
+        return true;
+    }
+
+    /// The row that has an id of a manager's, and who can withdraw it; `owner` is the one that the manager names.
+    function holderOf(
+        Page memory,
+        Deployments calldata,
+        uint256 row,
+        uint256,
+        address owner
+    ) internal view virtual returns (uint256, address) {
+        return (row, owner);
+    }
 
     /// Entries `offset` to `offset + count` of the wallet's list over all managers, in the order of enumeration.
     function list(
@@ -106,7 +139,7 @@ abstract contract EnumerablePositions is Positions {
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
-            bool ok = ask1(page, deployments.managers[i], IManager.balanceOf.selector, uint160(wallet), 32);
+            bool ok = ask1(page, deployments.managers[i], countSelector(deployments, i), uint160(wallet), 32);
             put(page, ok ? 1 : 0, 1);
             uint256 balance = ok ? word(page.answer) : 0;
             put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
@@ -152,6 +185,7 @@ abstract contract EnumerablePositions is Positions {
         (Page memory page, Seen memory seen) = open();
         presence(page, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
+            if (managerRow(deployments, i) != i) continue;
             address manager = deployments.managers[i];
             if (!readPosition(page, seen, manager, id)) continue;
             page.taken++;
@@ -159,8 +193,8 @@ abstract contract EnumerablePositions is Positions {
                 broken(page, i, id, 5);
                 continue;
             }
-            address owner = address(uint160(word(page.answer)));
-            position(page, seen, prices, i, deployments, id, owner);
+            (uint256 row, address owner) = holderOf(page, deployments, i, id, address(uint160(word(page.answer))));
+            position(page, seen, prices, row, deployments, id, owner);
         }
         close(page);
     }
@@ -177,8 +211,10 @@ abstract contract EnumerablePositions is Positions {
         address manager = deployments.managers[index];
         argument(page, 0, uint160(wallet));
         argument(page, 1, offset);
-        if (!askMany(page, manager, IManager.tokenOfOwnerByIndex.selector, 2, 32)) return broken(page, index, 0, 1);
-        known(page, seen, deployments, prices, index, word(page.answer), wallet);
+        if (!askMany(page, manager, itemSelector(deployments, index), 2, 32)) return broken(page, index, 0, 1);
+        uint256 id = word(page.answer);
+        if (!isOwned(page, deployments, index, id, wallet)) return broken(page, index, id, 5);
+        known(page, seen, deployments, prices, index, id, wallet);
     }
 
     function known(
@@ -190,7 +226,8 @@ abstract contract EnumerablePositions is Positions {
         uint256 id,
         address owner
     ) private view {
-        if (!readPosition(page, seen, deployments.managers[index], id)) return broken(page, index, id, 2);
+        address manager = deployments.managers[managerRow(deployments, index)];
+        if (!readPosition(page, seen, manager, id)) return broken(page, index, id, 2);
         position(page, seen, prices, index, deployments, id, owner);
     }
 
@@ -217,7 +254,8 @@ abstract contract EnumerablePositions is Positions {
         address owner
     ) private view {
         uint256 state = seen.state;
-        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, index, deployments.factories[index]);
+        uint256 manager = managerRow(deployments, index);
+        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, manager, deployments.factories[manager]);
         if (pool == address(0)) return broken(page, index, id, 3);
         uint256 liquidity = word(state + 224);
         if (seen.brief) {
@@ -246,7 +284,7 @@ abstract contract EnumerablePositions is Positions {
         put(page, word(state + 288), 32);
         put(page, word(state + 320), 16);
         put(page, word(state + 352), 16);
-        share(page, deployments.managers[index], pool, state);
+        share(page, deployments.managers[manager], pool, state);
         if (liquidity == 0) return;
         put(page, liquidity, 16);
         put(page, word(answer + 64), 32);

@@ -3,6 +3,7 @@ import { withFull } from '../../../finance/schema.ts'
 import {
   amounts,
   buildOutputs,
+  custodian,
   LISTED_PNL_STATUS,
   pnlFigures,
   positionToken,
@@ -10,6 +11,7 @@ import {
   usdFigures,
   usdOrNullText,
 } from '../schema.ts'
+import type { EnumerableExchange } from './exchange.ts'
 
 const PNL_STATUS_WORDS = {
   list: LISTED_PNL_STATUS,
@@ -24,10 +26,14 @@ export const SPLIT_FIELDS = [
   'usd.withdrawn_principal',
 ] as const
 
-/** Builds the schemas of success bodies from the fields of a pool. */
-export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(pool: Pool) {
+/** Builds the schemas of success bodies of an exchange from the fields of a pool. */
+export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(
+  { hasCustodians }: Pick<EnumerableExchange, 'hasCustodians'>,
+  pool: Pool,
+) {
   return buildOutputs({
     pool,
+    state: hasCustodians ? { custodian } : {},
     token0: positionToken,
     code: v.string(),
     getFigures: (answer) => ({

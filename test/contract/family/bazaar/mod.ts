@@ -10,9 +10,23 @@ export const BAZAAR = defineFamily({
   name: 'bazaar',
   aliases: ['amm_z'],
   network: 'evm',
-  entries: { bazaar: v.optional(v.strictObject({ manager: address, factory: address, startBlock })) },
+  entries: {
+    bazaar: v.optional(
+      v.strictObject({
+        manager: address,
+        factory: address,
+        startBlock,
+        stalls: v.optional(v.array(v.strictObject({ address, startBlock })), []),
+      }),
+    ),
+  },
   builtIn: new Map<number, readonly EnumerableDeployment[]>(),
-  getSetting: ({ bazaar }) => bazaar && [{ ...bazaar, code: 'bazaar_v1' }],
+  getSetting: ({ bazaar }) => {
+    if (bazaar === undefined) return undefined
+    const { stalls, ...contracts } = bazaar
+    const custodians = stalls.map((stall) => ({ ...stall, kind: 'stall' }))
+    return [{ ...contracts, code: 'bazaar_v1', custodians }]
+  },
   watch: watchExchange(EXCHANGE, PROTOCOL),
   ...serveProtocol(PROTOCOL, (deployments: readonly EnumerableDeployment[]) => deployments),
 })

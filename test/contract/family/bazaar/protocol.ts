@@ -7,7 +7,7 @@ import { evmAddress } from '../../../../src/finance/schema.ts'
 import { formatExact } from '../../../../src/lib/number/decimal.ts'
 import { LENS_RUNTIME } from './read/lens_artifact.ts'
 
-/** The made-up exchange: it has the contracts of Uniswap V3, under other names. */
+/** The made-up exchange: it has the contracts of Uniswap V3, under other names, and stalls that keep positions. */
 export const EXCHANGE: EnumerableExchange = {
   name: 'bazaar',
   words: {
@@ -17,6 +17,7 @@ export const EXCHANGE: EnumerableExchange = {
     noun: 'bazaar position',
     describeMissing: (tokenId) => `No stall of the bazaar has position ${tokenId}`,
   },
+  hasCustodians: true,
   lens: { topic: 'bazaar', runtime: LENS_RUNTIME },
   streamName: 'bazaar_flow',
   poolKey: {

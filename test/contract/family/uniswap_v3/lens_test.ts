@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { listHolders } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import {
   decodeLens as decode,
   decodeList,
@@ -16,7 +17,7 @@ import { UpstreamError } from '../../../../src/lib/error.ts'
 import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { AAVE_PRICES } from '../../../devnet/morpho_blue/mod.ts'
-import { atOnce, BURNING_ORACLE } from '../../../support/family/uniswap_v3/support.ts'
+import { atOnce, BURNING_ORACLE, DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'
 
 const AT = '0x00000000000000000000000000000000000057a7'
 const PRICES: PriceSources = {
@@ -24,7 +25,7 @@ const PRICES: PriceSources = {
   wrappers: [],
   aaveOracle: undefined,
 }
-const SUBJECT = { deployments: [UNISWAP_V3], prices: PRICES }
+const SUBJECT = { holders: listHolders({ deployments: [DEPLOYMENT] }), prices: PRICES }
 const WALLET = toWalletAddress('lens')
 const COUNT = 60
 
@@ -97,7 +98,7 @@ describe('the lens', () => {
   })
 
   test('reads several managers as one list', async () => {
-    const twice = { ...SUBJECT, deployments: [UNISWAP_V3, UNISWAP_V3] }
+    const twice = { ...SUBJECT, holders: listHolders({ deployments: [DEPLOYMENT, DEPLOYMENT] }) }
     const read = decodeLens(await call(encodeList(twice, { ...page, offset: COUNT - 2, count: 5 })))
     expect(read.managers).toEqual([{ balance: COUNT }, { balance: COUNT }])
     expect(read.positions.map(({ manager }) => manager)).toEqual([0, 0, 1, 1, 1])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAbiParameters, type Hex, toHex } from 'viem'
+import { listHolders } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import type { RawRead } from '../../../../src/family/liquidity/enumerable/read/abi.ts'
 import { interpret } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
@@ -95,7 +96,7 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     })),
     broken: [],
   }
-  const options = { chain: CHAIN, deployments: [DEPLOYMENT], isPriced: true, spam: 'apart' } as const
+  const options = { chain: CHAIN, holders: listHolders({ deployments: [DEPLOYMENT] }), isPriced: true, spam: 'apart' } as const
   let turns = 0
   let counting = true
   const count = () => {

@@ -13,6 +13,7 @@ import type { Steps } from '../../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { memoize } from '../../../../lib/memoize.ts'
 import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../../list/records.ts'
+import type { PositionHolder } from '../exchange.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
 const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`
@@ -23,10 +24,10 @@ const SOME = toFunctionSelector(
 )
 const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT})`)
 
-/** The contracts that a lens call reads. */
+/** The contracts that a lens call reads; `holders` are its rows. */
 export interface LensContracts {
   readonly prices: PriceSources
-  readonly deployments: readonly { readonly manager: Address; readonly factory: Address }[]
+  readonly holders: readonly PositionHolder[]
 }
 
 /** A page of a wallet's list over all managers; `bytesMax` limits the answer in bytes. */
@@ -43,15 +44,15 @@ export function encodeList(lensContracts: LensContracts, page: ListPage): Hex {
 }
 
 /** Encodes the call for a page of the same list in brief, without prices. */
-export function encodeScan({ deployments }: LensContracts, page: ListPage): Hex {
-  return encodeCall(SCAN, ...pageArguments({ deployments, prices: NO_PRICE_SOURCES }, page))
+export function encodeScan({ holders }: LensContracts, page: ListPage): Hex {
+  return encodeCall(SCAN, ...pageArguments({ holders, prices: NO_PRICE_SOURCES }, page))
 }
 
 function pageArguments(lensContracts: LensContracts, { wallet, offset, count, bytesMax }: ListPage) {
   return [wallet, ...contracts(lensContracts), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
 }
 
-/** Positions by manager, an index into the deployments, and id. */
+/** Positions by manager, an index into the holders, and id. */
 export type PositionRefs = readonly { readonly manager: number; readonly tokenId: bigint }[]
 
 /** Encodes the call for some of an owner's positions. */
@@ -68,14 +69,15 @@ export function encodeOne(lensContracts: LensContracts, tokenId: bigint): Hex {
   return encodeCall(ONE, tokenId, ...contracts(lensContracts))
 }
 
-function contracts({ deployments, prices }: LensContracts) {
-  return [encodeDeployments(deployments), encodePriceSources(prices)] as const
+function contracts({ holders, prices }: LensContracts) {
+  return [encodeHolders(holders), encodePriceSources(prices)] as const
 }
 
-const encodeDeployments = memoize((deployments: LensContracts['deployments']) =>
+/** A custodian's row has the manager in place of a factory. */
+const encodeHolders = memoize((holders: LensContracts['holders']) =>
   encodeStruct(
-    encodeArray(deployments.map(({ manager }) => manager)),
-    encodeArray(deployments.map(({ factory }) => factory)),
+    encodeArray(holders.map(({ deployment, custodian }) => custodian?.address ?? deployment.manager)),
+    encodeArray(holders.map(({ deployment, custodian }) => (custodian ? deployment.manager : deployment.factory))),
   ),
 )
 
@@ -84,7 +86,7 @@ const BROKEN_PARTS = [undefined, 'id', 'position', 'pool', 'tick', 'owner'] as c
 /** A position that exists but could not be read in full. */
 export type BrokenPosition = ReturnType<typeof readBroken>
 
-/** Fields that a list sorts and counts positions by; `manager` and `pool` are indexes into the read's lists. */
+/** Fields that a list sorts and counts positions by; `manager` is an index into the holders, `pool` one of the read's. */
 export type RawBrief = ReturnType<typeof readBrief>
 
 /** One position. */
@@ -101,7 +103,7 @@ export type RawPool = ReturnType<typeof readPool>
 /** Result of one read of a chain, the same in every lens mode. */
 export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly block: Block
-  /** In the order of the deployments; `balance` is undefined if the manager does not answer. */
+  /** In the order of the holders; `balance` is undefined if one does not answer. */
   readonly managers: readonly { readonly balance: number | undefined }[]
   /** Entries of the wallet's list that this page covers, broken ones included. */
   readonly taken: number

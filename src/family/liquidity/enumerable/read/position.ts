@@ -5,13 +5,16 @@ import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { type Steps, sortInSteps } from '../../../../lib/async/cooperative.ts'
 import { type ClassifiedPositions, classifyPositions, type PositionParts, resolveIndex } from '../../list/classify.ts'
 import { priceParts } from '../../list/priced_parts.ts'
-import type { EnumerableDeployment } from '../exchange.ts'
+import type { Custodian } from '../../protocol.ts'
+import type { EnumerableDeployment, PositionHolder } from '../exchange.ts'
 import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
 
 /** Fields that a list sorts and counts positions by. */
 export interface BriefPosition {
   readonly chainId: number
   readonly deployment: EnumerableDeployment
+  /** What holds it for its owner; undefined if the owner does. */
+  readonly custodian?: Custodian | undefined
   readonly tokenId: bigint
   readonly liquidity: bigint
 }
@@ -37,7 +40,7 @@ export interface ChainRead<Listed extends BriefPosition = Position> extends Clas
 
 interface InterpretOptions {
   readonly chain: FinanceChain
-  readonly deployments: readonly EnumerableDeployment[]
+  readonly holders: readonly PositionHolder[]
   readonly classifyToken: SpamFilter['classify']
   /** False if the lens read no prices. */
   readonly isPriced: boolean
@@ -50,7 +53,7 @@ const BROKEN_REASONS = {
   position: 'the manager does not answer about it',
   pool: 'its pool does not answer',
   tick: 'its pool does not answer about its range',
-  owner: 'the manager does not say who owns it',
+  owner: 'its manager or custodian does not say who owns it',
 } as const
 
 /** Interprets a read: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
@@ -71,7 +74,7 @@ export function* interpretList(list: RawRead<RawListed>, options: InterpretOptio
 /** Creates a function that makes positions of a read. */
 function createPositionFactory(
   read: Pick<RawRead, 'tokens' | 'block'>,
-  { chain, deployments, isPriced }: InterpretOptions,
+  { chain, holders, isPriced }: InterpretOptions,
 ) {
   const prices = isPriced ? computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
   const getParts = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
@@ -79,9 +82,11 @@ function createPositionFactory(
   return (raw: RawPosition, parts: PositionParts<RawPool>): Position => {
     const { tokenId, owner, tickLower, tickUpper, insideLast, owed, shared, liquidity, outside } = raw
     const { pool, token0, token1 } = getParts(parts)
+    const { deployment, custodian } = resolveIndex(holders, raw.manager)
     return {
       chainId: chain.id,
-      deployment: resolveIndex(deployments, raw.manager),
+      deployment,
+      custodian,
       tokenId,
       owner,
       tickLower,
@@ -99,13 +104,11 @@ function createPositionFactory(
   }
 }
 
-function createBriefFactory({ chain, deployments }: InterpretOptions) {
-  return ({ manager, tokenId, liquidity }: RawBrief): BriefPosition => ({
-    chainId: chain.id,
-    deployment: resolveIndex(deployments, manager),
-    tokenId,
-    liquidity,
-  })
+function createBriefFactory({ chain, holders }: InterpretOptions) {
+  return ({ manager, tokenId, liquidity }: RawBrief): BriefPosition => {
+    const { deployment, custodian } = resolveIndex(holders, manager)
+    return { chainId: chain.id, deployment, custodian, tokenId, liquidity }
+  }
 }
 
 /** Interprets a page of a long list as `interpret` does, but keeps the order of the list. */
@@ -136,10 +139,10 @@ function comparePositions(a: BriefPosition, b: BriefPosition): number {
 
 function* classifyAll<Raw extends RawBrief, Listed extends BriefPosition>(
   read: RawRead<Raw>,
-  { deployments, ...options }: InterpretOptions,
+  { holders, ...options }: InterpretOptions,
   make: (raw: Raw, parts: PositionParts<RawPool>) => Listed,
 ): Steps<ChainRead<Listed>> {
-  const getManager = ({ manager }: { readonly manager: number }) => resolveIndex(deployments, manager).manager
+  const getManager = ({ manager }: { readonly manager: number }) => resolveIndex(holders, manager).deployment.manager
   const getReason = ({ part }: BrokenPosition) => BROKEN_REASONS[part]
   return { ...(yield* classifyPositions(read, { ...options, getManager, getReason }, make)), block: read.block }
 }

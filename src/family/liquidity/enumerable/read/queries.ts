@@ -10,7 +10,7 @@ import { UpstreamError } from '../../../../lib/error.ts'
 import type { FamilyTarget } from '../../../moment.ts'
 import { joinPages } from '../../list/pages.ts'
 import { ListTooLongError } from '../../list/selection.ts'
-import type { EnumerableDeployment } from '../exchange.ts'
+import { type EnumerableDeployment, listHolders } from '../exchange.ts'
 import type { RawBrief, RawRead } from './abi.ts'
 import {
   decodeLens,
@@ -213,17 +213,18 @@ export async function readOne(
   const data = encodeOne(toLensContracts(context), tokenId)
   const raw = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true })))
   observeBlock(raw.block)
-  checkManagers(raw.managers, context.target.deployments, 'manager_address')
+  checkManagers(raw.managers, context.target, 'manager_address')
   return await runCooperatively(interpret(raw, toInterpretOptions(context, 'included')))
 }
 
 /** Converts the context of a query to the options of its interpretation. */
 export function toInterpretOptions<const Spam>({ target, classifyToken, isPriced }: LensQueryContext, spam: Spam) {
-  return { chain: target.client.chain, deployments: target.deployments, classifyToken, isPriced, spam }
+  return { chain: target.client.chain, holders: listHolders(target), classifyToken, isPriced, spam }
 }
 
-function toLensContracts({ target: { client, deployments }, isPriced }: LensQueryContext): LensContracts {
-  return { deployments, prices: isPriced ? getPriceSources(client.chain) : NO_PRICE_SOURCES }
+function toLensContracts({ target, isPriced }: LensQueryContext): LensContracts {
+  const prices = isPriced ? getPriceSources(target.client.chain) : NO_PRICE_SOURCES
+  return { holders: listHolders(target), prices }
 }
 
 /**
@@ -238,21 +239,19 @@ function createCounter(wallet: Address, target: EnumerableTarget) {
   }
 }
 
-/** Sums a wallet's balances over all managers. Throws if a manager does not answer. */
-function sumBalances(managers: RawRead['managers'], wallet: Address, { deployments }: EnumerableTarget): number {
+/** Sums a wallet's balances over all managers and custodians. Throws if one does not answer. */
+function sumBalances(managers: RawRead['managers'], wallet: Address, target: EnumerableTarget): number {
   // ERC-721: the zero address owns nothing, and `balanceOf` reverts for it.
-  if (wallet !== zeroAddress) checkManagers(managers, deployments)
+  if (wallet !== zeroAddress) checkManagers(managers, target)
   return managers.reduce((sum, { balance = 0 }) => sum + balance, 0)
 }
 
-/** Throws if a manager does not answer: without it, a total would be too small. */
-function checkManagers(
-  managers: RawRead['managers'],
-  deployments: readonly EnumerableDeployment[],
-  parameter?: 'manager_address',
-): void {
-  const unresponsive = deployments.find((_, index) => managers[index]?.balance === undefined)
+/** Throws if a manager or custodian does not answer: without it, a total would be too small. */
+function checkManagers(managers: RawRead['managers'], target: EnumerableTarget, parameter?: 'manager_address'): void {
+  const unresponsive = listHolders(target).find((_, index) => managers[index]?.balance === undefined)
   if (unresponsive === undefined) return
-  const leftOutBy = deployments.length > 1 ? parameter : undefined
-  throw new ContractUnresponsiveError(`position manager ${unresponsive.manager} does not answer`, leftOutBy)
+  const { deployment, custodian } = unresponsive
+  const leftOutBy = target.deployments.length > 1 ? parameter : undefined
+  const contract = custodian ? `custodian ${custodian.address}` : `position manager ${deployment.manager}`
+  throw new ContractUnresponsiveError(`${contract} does not answer`, leftOutBy)
 }

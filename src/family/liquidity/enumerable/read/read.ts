@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import { type Address, isAddressEqual } from 'viem'
 import { type LensAccess, readByLens } from '../../../../chain/call/lens.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../../finance/first_blocks.ts'
@@ -8,9 +8,9 @@ import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { createHistoricalTargets, createTargets } from '../../../moment.ts'
-import type { LiquidityReader } from '../../protocol.ts'
+import type { Custodian, LiquidityReader } from '../../protocol.ts'
 import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../targets.ts'
-import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
+import { type EnumerableDeployment, type EnumerableExchange, listHolders } from '../exchange.ts'
 import { computeTotalHeld } from '../math/figures.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
@@ -77,8 +77,10 @@ export function createPositionReader(
       getReadLimits(context.target, work),
     )
 
-  function readListOnce(wallet: Address, context: LensQueryContext, work: Work) {
-    const { target, isPriced } = context
+  function readListOnce(wallet: Address, { target: asked, ...options }: LensQueryContext, work: Work) {
+    const { isPriced } = options
+    const target = leaveOutCustodian(asked, wallet)
+    const context = { ...options, target }
     const read = async (shared: Work): Promise<ChainRead<BriefPosition>> =>
       (await readTarget(context, (lens, deployed) => readList(lens, { wallet, wholeMax }, deployed), shared)) ??
       (await readTarget(context, (lens, deployed) => readScan(lens, wallet, deployed), shared))
@@ -112,7 +114,7 @@ export function createPositionReader(
       const { count, read } = await past.readDeployed(
         dated,
         (target) => {
-          const context = { target, classifyToken, isPriced: true }
+          const context = { target: leaveOutCustodian(target, wallet), classifyToken, isPriced: true }
           const readPositions = (access: LensAccess) => readHeld(access, { wallet, wholeMax: positionsMax }, context)
           return readByLens(endpoint, { ...lens, read: readPositions }, work)
         },
@@ -129,12 +131,14 @@ export function createPositionReader(
         async ({ positions: here, target, read: { block } }, shared) => {
           const { hash } = block
           if (hash === undefined) throw new UpstreamError('Cannot complete positions: the block is not pinned')
-          const refs = here.map(({ deployment, tokenId }) => ({
-            manager: target.deployments.indexOf(deployment),
+          const pinned = { ...block, hash }
+          const context = { target: { ...target, block: pinned }, classifyToken, isPriced }
+          const holders = listHolders(context.target)
+          const refs = here.map(({ deployment, custodian, tokenId }) => ({
+            manager: holders.findIndex((each) => each.deployment === deployment && each.custodian === custodian),
             tokenId,
           }))
-          const selected = { owner: wallet, refs, block: { ...block, hash } }
-          const context = { target: { ...target, block: selected.block }, classifyToken, isPriced }
+          const selected = { owner: wallet, refs, block: pinned }
           const names = refs.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
           const key = `some:${hash}:${wallet.toLowerCase()}:${names.join()}:${isPriced}`
           const read = (all: Work) => readTarget(context, (lens, deployed) => readSome(lens, selected, deployed), all)
@@ -150,6 +154,13 @@ export function createPositionReader(
       }
     },
   }
+}
+
+/** A custodian owns none of the positions that it holds: they are those of the wallets that it credits them to. */
+function leaveOutCustodian(target: EnumerableTarget, wallet: Address): EnumerableTarget {
+  const isCustodian = ({ address }: Custodian) => isAddressEqual(address, wallet)
+  const deployments = target.deployments.filter(({ custodians = [] }) => !custodians.some(isCustodian))
+  return deployments.length === target.deployments.length ? target : { ...target, deployments }
 }
 
 /** Chain and key under which the answer to a query is cached. */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.27;
+
+import {EnumerablePositions, IManager} from './positions.sol';
+
+/// Positions of an exchange whose custodians, such as farms and gauges, hold positions for wallets and keep a book of whom
+/// each is credited to. So a position is of exactly one wallet: of the manager's owner, or, if that is a custodian, of the
+/// one that it is credited to; of none if it was sent there by a plain transfer.
+abstract contract CustodiedPositions is EnumerablePositions {
+    /// The functions by which a custodian enumerates what it holds for a wallet: `(address)`, `(address, uint256)`.
+    function heldCount() internal pure virtual returns (bytes4);
+    function heldItem() internal pure virtual returns (bytes4);
+
+    /// The wallet that a custodian credits a position to; 0 for none. `wallet` is the one that is asked about, 0 if none
+    /// is: a book may answer about a wallet alone.
+    function creditedTo(
+        Page memory page,
+        address custodian,
+        uint256 id,
+        address wallet
+    ) internal view virtual returns (address);
+
+    function managerRow(Deployments calldata deployments, uint256 row) internal pure override returns (uint256) {
+        address second = deployments.factories[row];
+        for (uint256 i = 0; i < row; i++) {
+            if (deployments.managers[i] == second) return i;
+        }
+        return row;
+    }
+
+    function countSelector(Deployments calldata deployments, uint256 row) internal pure override returns (bytes4) {
+        return managerRow(deployments, row) == row ? IManager.balanceOf.selector : heldCount();
+    }
+
+    function itemSelector(Deployments calldata deployments, uint256 row) internal pure override returns (bytes4) {
+        return managerRow(deployments, row) == row ? IManager.tokenOfOwnerByIndex.selector : heldItem();
+    }
+
+    function isOwned(
+        Page memory page,
+        Deployments calldata deployments,
+        uint256 row,
+        uint256 id,
+        address wallet
+    ) internal view override returns (bool) {
+        uint256 manager = managerRow(deployments, row);
+        if (manager == row) return true;
+        address custodian = deployments.managers[row];
+        if (!ask1(page, deployments.managers[manager], IManager.ownerOf.selector, id, 32)) return false;
+        if (address(uint160(word(page.answer))) != custodian) return false;
+        return creditedTo(page, custodian, id, wallet) == wallet;
+    }
+
+    function holderOf(
+        Page memory page,
+        Deployments calldata deployments,
+        uint256 row,
+        uint256 id,
+        address owner
+    ) internal view override returns (uint256, address) {
+        for (uint256 i = row + 1; i < deployments.managers.length; i++) {
+            if (deployments.managers[i] != owner || managerRow(deployments, i) != row) continue;
+            return (i, creditedTo(page, owner, id, address(0)));
+        }
+        return (row, owner);
+    }
+}
