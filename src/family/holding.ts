@@ -41,26 +41,34 @@ export interface Payable {
   readonly detail: string
 }
 
+/** Adds a row of a liquidity position for an amount of one token, if it is above zero. Spam refuses its row. */
+export function addLiquidityRow(
+  rows: Holding[],
+  { token, amount }: { readonly token: PricedToken; readonly amount: bigint },
+  { position, refused, withdrawable }: Pick<Holding, 'position' | 'refused' | 'withdrawable'>,
+): void {
+  if (amount === 0n) return
+  const { spam } = token
+  const exclusion = spam === undefined ? refused : ({ reason: 'spam', detail: spam } as const)
+  rows.push({
+    kind: 'liquidity',
+    token,
+    amount,
+    price: toPriceOutcome(token),
+    position,
+    refused: exclusion,
+    withdrawable,
+  })
+}
+
 /** Adds a row for each token of a liquidity position whose amount is above zero. Spam refuses its own row only. */
 export function addLiquidityRows(
   rows: Holding[],
   { token0, token1 }: { readonly token0: PricedToken; readonly token1: PricedToken },
-  {
-    amounts,
-    position,
-    refused,
-    withdrawable,
-  }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused' | 'withdrawable'>,
+  { amounts, ...row }: { readonly amounts: TokenAmounts } & Pick<Holding, 'position' | 'refused' | 'withdrawable'>,
 ): void {
-  const add = (token: PricedToken, amount: bigint) => {
-    if (amount === 0n) return
-    const { spam } = token
-    const exclusion = spam === undefined ? refused : ({ reason: 'spam', detail: spam } as const)
-    const price = toPriceOutcome(token)
-    rows.push({ kind: 'liquidity', token, amount, price, position, refused: exclusion, withdrawable })
-  }
-  add(token0, amounts.amount0)
-  add(token1, amounts.amount1)
+  addLiquidityRow(rows, { token: token0, amount: amounts.amount0 }, row)
+  addLiquidityRow(rows, { token: token1, amount: amounts.amount1 }, row)
 }
 
 /** A token as a row shows it; it has no price if its decimals are undefined. */

@@ -2,7 +2,7 @@ import { checksumAddress } from 'viem'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { memoize } from '../../lib/memoize.ts'
-import { addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
+import { addLiquidityRow, addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
 import type {
   BriefPosition,
   LiquidityDeployment,
@@ -44,6 +44,9 @@ export function createHoldingsReader<
       const context = { withdrawal: withdrawals?.get(position), withdrawn: principals[index] }
       for (const { part, refused, ...amounts } of toHeldParts(position, context)) {
         addLiquidityRows(rows, position, { ...amounts, position: { ...ids, part }, refused })
+      }
+      for (const { token, amount } of protocol.computeRewards?.(position) ?? []) {
+        addLiquidityRow(rows, { token, amount }, { position: { ...ids, part: 'rewards' } })
       }
     }
     return rows

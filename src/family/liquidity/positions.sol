@@ -46,7 +46,10 @@ abstract contract Positions is LensPage, Tokens, Prices {
     }
 
     /// Allocates, so the page must not have begun.
-    function limitsOf(PriceSources calldata prices, uint256 bytesMax) internal pure returns (Limits memory limits) {
+    function limitsOf(
+        PriceSources calldata prices,
+        uint256 bytesMax
+    ) internal pure virtual returns (Limits memory limits) {
         limits.gasDue = POSITION_GAS + 2 * priceGasMax(prices);
         limits.bytesMax = bytesMax > POSITION_BYTES_MAX ? bytesMax - POSITION_BYTES_MAX : 0;
     }

@@ -9,7 +9,7 @@ import {
 } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import { worth } from '../../finance/math/pnl/replay.ts'
-import { getConfidence, sumE6 } from '../../finance/price/price.ts'
+import { getConfidence, sumE6, usdValue } from '../../finance/price/price.ts'
 import { createUsdValuer, type PricedToken } from '../../finance/token/priced_token.ts'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
@@ -22,6 +22,7 @@ import type {
   LiquidityDeployment,
   LiquidityPosition,
   LiquidityProtocol,
+  Reward,
 } from './protocol.ts'
 
 /** Fields of a position that are computed from the logs of its flows. */
@@ -74,7 +75,14 @@ type PresentedProtocol<
   Withdrawal,
 > = Pick<
   LiquidityProtocol<Deployment, Position, Position, Withdrawal>,
-  'getManager' | 'getCode' | 'getCustodian' | 'computeHeldAmounts' | 'splitOwed' | 'presentPool' | 'presentWithdrawal'
+  | 'getManager'
+  | 'getCode'
+  | 'getCustodian'
+  | 'computeHeldAmounts'
+  | 'splitOwed'
+  | 'computeRewards'
+  | 'presentPool'
+  | 'presentWithdrawal'
 >
 
 /** Presents a position: its state, and with `full` its figures too. */
@@ -132,6 +140,7 @@ function presentFigures<
     uncollected_fees: present(fees),
     ...(keepsWithdrawn && { withdrawn_principal: present(withdrawn.amounts) }),
     ...protocol.presentWithdrawal?.(full),
+    ...(protocol.computeRewards && { rewards: protocol.computeRewards(position).map(presentReward) }),
     in_range: inRange,
     prices: { ...prices, inverse },
     usd: {
@@ -169,6 +178,16 @@ export function presentState(options: {
     pool: { ...pool, ...(sqrtPrice === undefined ? {} : { sqrtPrice: sqrtPrice.toString() }) },
     chain: { id: chainId },
     protocol: { code },
+  }
+}
+
+function presentReward({ token, amount, penalty }: Reward) {
+  const { price } = token
+  return {
+    token: presentToken(token),
+    ...presentAmount(amount, token),
+    usd: price === undefined ? null : formatUsdE6(sumE6([usdValue(amount, { decimals: token.decimals, price })])),
+    penalty: penalty === undefined ? null : { raw: penalty.amount.toString(), until: Number(penalty.untilSec) },
   }
 }
 

@@ -153,6 +153,15 @@ interface OwedParts {
   readonly total: readonly TokenAmounts[] | undefined
 }
 
+/** A reward that a position earned besides fees. */
+export interface Reward {
+  readonly token: PricedToken
+  /** What claiming it pays now, smallest units. */
+  readonly amount: bigint
+  /** What claiming it now forfeits besides, until a time; undefined if nothing. */
+  readonly penalty: { readonly amount: bigint; readonly untilSec: bigint } | undefined
+}
+
 /** Part of a position as a row of a portfolio shows it. */
 export interface HeldPart extends Partial<Pick<Holding, 'refused' | 'withdrawable'>> {
   /** `principal` */
@@ -233,6 +242,8 @@ export interface LiquidityProtocol<
   readonly splitOwed: (position: Position, held: HeldAmounts, context: FigureContext<Withdrawal>) => OwedParts
   /** Parts of a position as rows of a portfolio: what its owner gets, and why not if he does not. */
   readonly toHeldParts: (position: Position, context: FigureContext<Withdrawal>) => readonly HeldPart[]
+  /** Rewards of a position, also those of which nothing can be claimed now. Absent if the protocol has none. */
+  readonly computeRewards?: (position: Position) => readonly Reward[]
   /** Presents the pool, its fee rule among it, without its square-root price. */
   readonly presentPool: (position: Position) => object
   /** Fields of the figures that only this protocol has. @default none */

@@ -40,6 +40,20 @@ export const custodian = v.pipe(
   v.description('What holds the position for its owner, such as a farm; null if the owner does'),
 )
 
+/** A reward of a position. */
+export const reward = v.strictObject({
+  token: positionToken,
+  raw: unsignedText,
+  amount: decimalText,
+  usd: usdOrNullText,
+  penalty: v.pipe(
+    v.nullable(v.strictObject({ raw: unsignedText, until: nonNegativeInteger })),
+    v.description('What claiming it now forfeits besides, and until when, Unix seconds; null if nothing'),
+  ),
+})
+/** Words for the rewards of a position. */
+export const REWARDS = 'what claiming each reward pays now; neither in usd nor in pnl'
+
 /** Builds the state of a position, of any chain; `others` are fields that only some protocols have. */
 export function positionState<
   Id extends v.GenericSchema,

@@ -7,19 +7,25 @@ import {
   getAddress,
   type Hex,
   parseAbi,
+  toHex,
   zeroAddress,
 } from 'viem'
+import { createPositionReader } from '../../../src/family/liquidity/enumerable/read/read.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import type { Route } from '../../../src/http/route/route.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
+import type { RandomPoolToken } from '../../devnet/uniswap_v3_random/pools.ts'
 import { callRoute, type RouteTestAnswer, type RouteTestRequest } from '../../support/call_route.ts'
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes, createTestServices } from '../../support/family.ts'
 import { readHoldings } from '../../support/holdings.ts'
 import { BAZAAR } from './bazaar/mod.ts'
+import { EXCHANGE } from './bazaar/protocol.ts'
 import { type PnlScene, startPnlScene } from './uniswap_v3/pnl/scene.ts'
 
 const { manager, factory } = DEPLOYMENT
@@ -34,6 +40,18 @@ interface Stated {
   readonly token_id: string
   readonly wallet: string
   readonly position_state: { readonly owner: string; readonly custodian?: object | null }
+}
+
+/** A reward in answers. */
+interface Paid {
+  readonly usd: string
+  readonly penalty: { readonly raw: string } | null
+}
+
+/** A pool of the bazaar in answers. */
+interface Kept {
+  readonly id: Address
+  readonly fee: { readonly percent: string; readonly kept: readonly string[] }
 }
 
 let scene: PnlScene
@@ -69,11 +87,15 @@ async function askBoth(index: number, request: RouteTestRequest) {
   return await Promise.all([callRoute(theirs, request), callRoute(ours, request)])
 }
 
-/** The data of Uniswap V3 as the bazaar has it: its code, no custodian, and its fee in percent. */
+/** The data of Uniswap V3 as the bazaar has it: its code, no custodian, no reward, and its fee in percent. */
 function toBazaar(data: unknown): unknown {
   const text = JSON.stringify(data)
     .replaceAll('"protocol":{"code":"uniswap_v3"}', '"protocol":{"code":"bazaar_v1"},"custodian":null')
-    .replaceAll(/"feeTier":"(\d+)"/g, (_, fee: string) => `"fee":{"percent":"${Number(fee) / 10_000}"}`)
+    .replaceAll(
+      /"feeTier":"(\d+)"/g,
+      (_, fee: string) => `"fee":{"percent":"${Number(fee) / 10_000}","kept":["0","0"]}`,
+    )
+    .replaceAll('"in_range":', '"rewards":[],"in_range":')
   return JSON.parse(text)
 }
 
@@ -145,13 +167,24 @@ describe('a stall that keeps positions', () => {
     'function keep(uint256 id)',
     'function approve(address, uint256)',
     'function transferFrom(address, address, uint256)',
+    'function claim(uint256 id)',
+    'function mint(address, uint256)',
+    'function latestAnswer()',
+    'function owner()',
+    'function setFeeProtocol(uint8, uint8)',
   ])
+  /** Lets time pass, up to a block. */
+  const wait = async (seconds: number) => {
+    await scene.devnet.rpc.call('evm_increaseTime', toHex(seconds))
+    await scene.devnet.rpc.call('evm_mine')
+  }
   const act = (from: Address, to: Address, data: Hex) => ({ from, to, data })
   const stranger = toWalletAddress('stranger to the stall')
   /** Open positions with liquidity of one wallet: kept, sent by a plain transfer, kept and lost again, and not moved. */
   let keeper: Address
   let [kept, sent, lost, own] = ['', '', '', '']
   let stall: Address
+  let reward: RandomPoolToken
   /** The block before anything was moved. */
   let before: number
   let stalls: readonly Route[]
@@ -165,14 +198,14 @@ describe('a stall that keeps positions', () => {
 
   beforeAll(async () => {
     const { devnet, lives } = scene
-    const [reward] = lives.tokens
+    const fed = lives.tokens.find(({ feed, decimals }) => feed !== undefined && decimals === 6)
     const open = await Promise.all(
       [...owners].map(async (owner) => [owner, ids(await list(bazaar[0], owner))] as const),
     )
     const [wallet, found] = open.toSorted(([, a], [, b]) => b.length - a.length)[0] ?? []
-    if (wallet === undefined || found === undefined || found.length < 4 || reward === undefined)
+    if (wallet === undefined || found === undefined || found.length < 4 || fed === undefined)
       throw new Error('Cannot find a wallet with four open positions')
-    ;[keeper, [kept = '', sent = '', lost = '', own = '']] = [wallet, found]
+    ;[keeper, reward, [kept = '', sent = '', lost = '', own = '']] = [wallet, fed, found]
     before = Number(await devnet.rpc.call('eth_blockNumber'))
     const args = encodeAbiParameters(
       [{ type: 'address' }, { type: 'address' }, { type: 'uint256' }],
@@ -195,6 +228,7 @@ describe('a stall that keeps positions', () => {
       act(keeper, stall, encodeFunctionData({ abi, functionName: 'keep', args: [BigInt(id)] })),
     ]
     await devnet.send([
+      act(keeper, reward.address, encodeFunctionData({ abi, functionName: 'mint', args: [stall, RATE * 1_000_000n] })),
       ...keep(kept),
       ...keep(lost),
       toManager(keeper, 'transferFrom', [keeper, stall, BigInt(sent)]),
@@ -256,7 +290,87 @@ describe('a stall that keeps positions', () => {
       (await readRows(BAZAAR, setting, wallet)).filter(({ position }) => position['token_id'] === kept)
     const held = await rowsOf(stall, ROWS[0][1])
     expect(held.length).toBeGreaterThan(0)
-    expect(await rowsOf(keeper, row)).toEqual(held)
+    const rows = await rowsOf(keeper, row)
+    expect(rows.filter(({ position }) => position['part'] !== 'rewards')).toEqual(held)
     expect(await readRows(BAZAAR, row, stall)).toEqual([])
+  })
+
+  test('pays rewards, to the unit of what claiming pays, less a penalty within the first day', async () => {
+    const { devnet } = scene
+    const claim = encodeFunctionData({ abi, functionName: 'claim', args: [BigInt(kept)] })
+    const feed = encodeFunctionData({ abi, functionName: 'latestAnswer' })
+    const check = async () => {
+      const block = await devnet.rpc.call<string>('eth_blockNumber')
+      const paid = BigInt(await devnet.rpc.call<Hex>('eth_call', { from: keeper, to: stall, data: claim }, block))
+      const price = BigInt(await devnet.rpc.call<Hex>('eth_call', { to: reward.feed, data: feed }, block))
+      const [listed, one] = await Promise.all([
+        callRoute(stalls[0] as Route, { query: `wallet=${keeper}&limit=25&full=true` }),
+        read(stalls[1], kept, '&full=true'),
+      ])
+      const positions = listed.reply.data as readonly (Stated & { readonly rewards: readonly Paid[] })[]
+      for (const { token_id, rewards } of positions) {
+        if (token_id !== kept) expect([token_id, rewards]).toEqual([token_id, []])
+      }
+      const [told, ...more] = positions.find(({ token_id }) => token_id === kept)?.rewards ?? []
+      if (told === undefined) throw new Error('Cannot find the reward')
+      expect(more).toEqual([])
+      expect((one.reply.data as { readonly rewards: readonly Paid[] }).rewards).toEqual([told])
+      expect(told).toMatchObject({ token: { id: reward.address, decimals: reward.decimals }, raw: String(paid) })
+      const usd = (Number(paid) / 10 ** reward.decimals) * (Number(price) / 1e8)
+      expect(Number(told.usd)).toBeCloseTo(usd, 5)
+      const rows = (await readRows(BAZAAR, row, keeper)).filter(({ position }) => position['part'] === 'rewards')
+      expect(rows.map(({ amount, token, position }) => [amount, token.address, position['token_id']])).toEqual([
+        [paid, reward.address, kept],
+      ])
+      return { paid, told }
+    }
+    await wait(3_600)
+    const early = await check()
+    expect(early.paid).toBeGreaterThan(0n)
+    // A quarter of all is forfeited.
+    expect(early.told.penalty?.raw).toBe(String(early.paid / 3n))
+    await wait(86_400)
+    const late = await check()
+    expect(late.told.penalty).toBeNull()
+    expect(late.paid).toBeGreaterThan(early.paid)
+  })
+
+  test('has the same in a list that is read in brief, and completed', async () => {
+    const { clients = [], clock = systemClock } = services
+    const custodians = [{ address: stall, kind: 'stall', startBlock: before + 1 }]
+    const deployment = { manager, factory, startBlock: 0, code: 'bazaar_v1', custodians }
+    const reader = createPositionReader(EXCHANGE, {
+      clients: new Map(clients.map((client) => [client.chain.id, client])),
+      deployments: new Map([[1, [deployment]]]),
+      clock,
+      wholeMax: 0,
+    })
+    const work = createWork(new AbortController().signal)
+    const reads = await reader.readWallet(keeper, { targets: [...reader.targets.values()], work })
+    const brief = reads.flatMap(({ positions }) => positions)
+    const { positions, unreadable } = await reader.complete(keeper, { reads, positions: brief, work })
+    expect({ count: positions.length, unreadable }).toEqual({ count: brief.length, unreadable: [] })
+    const held = positions.filter(({ custodian }) => custodian !== undefined)
+    expect(held.map(({ tokenId, owner, custodian }) => [String(tokenId), owner, custodian?.address])).toEqual([
+      [kept, keeper, stall],
+    ])
+    expect(held.map(({ rewards = [] }) => rewards.map(({ token }) => token.address))).toEqual([[reward.address]])
+  })
+
+  test('what its pools keep of the fee is told as it is at the block', async () => {
+    const { devnet } = scene
+    const state = (await read(stalls[1], kept)).reply.data as { readonly position_state: { readonly pool: Kept } }
+    const { pool } = state.position_state
+    expect(pool.fee.kept).toEqual(['0', '0'])
+    const owner = await devnet.rpc.call<Hex>(
+      'eth_call',
+      { to: factory, data: encodeFunctionData({ abi, functionName: 'owner' }) },
+      'latest',
+    )
+    const data = encodeFunctionData({ abi, functionName: 'setFeeProtocol', args: [4, 10] })
+    await devnet.send([act(getAddress(`0x${owner.slice(-40)}`), pool.id, data)])
+    expect((await read(stalls[1], kept)).reply.data).toMatchObject({
+      position_state: { pool: { fee: { ...pool.fee, kept: ['1/4', '1/10'] } } },
+    })
   })
 })

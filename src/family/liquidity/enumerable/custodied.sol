@@ -2,11 +2,16 @@
 pragma solidity 0.8.27;
 
 import {EnumerablePositions, IManager} from './positions.sol';
+import {PriceSources} from '../../../finance/price/prices.sol';
 
 /// Positions of an exchange whose custodians, such as farms and gauges, hold positions for wallets and keep a book of whom
 /// each is credited to. So a position is of exactly one wallet: of the manager's owner, or, if that is a custodian, of the
 /// one that it is credited to; of none if it was sent there by a plain transfer.
 abstract contract CustodiedPositions is EnumerablePositions {
+    /// What the rewards of one position can burn and write, without the price of a token that is new with them.
+    uint256 private constant REWARD_GAS = 1_000_000;
+    uint256 private constant REWARD_BYTES_MAX = 1_000;
+
     /// The functions by which a custodian enumerates what it holds for a wallet: `(address)`, `(address, uint256)`.
     function heldCount() internal pure virtual returns (bytes4);
     function heldItem() internal pure virtual returns (bytes4);
@@ -63,5 +68,21 @@ abstract contract CustodiedPositions is EnumerablePositions {
             return (i, creditedTo(page, owner, id, address(0)));
         }
         return (row, owner);
+    }
+
+    function limitsOf(
+        PriceSources calldata prices,
+        uint256 bytesMax
+    ) internal pure override returns (Limits memory limits) {
+        limits = super.limitsOf(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
+        limits.gasDue += REWARD_GAS + priceGasMax(prices);
+    }
+
+    /// Begins a reward of the next position, whose words follow, each of 32 bytes; `ordinal` is its token's, which
+    /// stands before it. Nothing may be allocated.
+    function putReward(Page memory page, uint256 ordinal, uint256 count) internal pure {
+        put(page, 7, 1);
+        put(page, ordinal, 2);
+        put(page, count, 1);
     }
 }

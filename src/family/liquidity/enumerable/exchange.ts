@@ -1,6 +1,6 @@
 import type { Address, Hex } from 'viem'
 import { memoize } from '../../../lib/memoize.ts'
-import type { Custodian, ProtocolWords } from '../protocol.ts'
+import type { Custodian, ProtocolWords, Reward } from '../protocol.ts'
 
 /*
  * Exchanges whose manager enumerates the positions of a wallet, keeps one sum of fees and withdrawn principal, and logs
@@ -47,6 +47,9 @@ export function listHolders({
   return holders.every(stood) ? holders : holders.filter(stood)
 }
 
+/** What claiming a reward pays now, and what it forfeits until a time. Smallest units. */
+type RewardAmounts = Omit<Reward, 'token'>
+
 /** An exchange and its forks. */
 export interface EnumerableExchange {
   /** Path segment and name of the family: `uniswap-v3`. */
@@ -56,6 +59,8 @@ export interface EnumerableExchange {
   readonly hasCustodians?: true
   /** `EnumerablePositions` with the exchange's function of pools, and the name of its calls. */
   readonly lens: { readonly topic: string; readonly runtime: Hex }
+  /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */
+  readonly computeReward?: (words: readonly bigint[]) => RewardAmounts
   /** Name of the stream of its positions' flows: `uniswap_v3_flow`. */
   readonly streamName: string
   /** What names a pool beside its tokens, such as its fee, for positions that are burned. */

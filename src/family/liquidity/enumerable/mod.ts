@@ -18,6 +18,7 @@ export function createEnumerableProtocol(
   exchange: EnumerableExchange,
   pool: { readonly entries: ObjectEntries; readonly present: (pool: Position['pool']) => object },
 ): EnumerableProtocol {
+  const { computeReward } = exchange
   return {
     name: exchange.name,
     words: exchange.words,
@@ -38,6 +39,10 @@ export function createEnumerableProtocol(
       const parts = { principal, ...(split ?? { owed }) }
       return Object.entries(parts).map(([part, amounts]) => ({ part, amounts }))
     },
+    ...(computeReward && {
+      computeRewards: ({ rewards = [] }: Position) =>
+        rewards.map(({ token, words }) => ({ token, ...computeReward(words) })),
+    }),
     presentPool: (position) => pool.present(position.pool),
     outputs: buildEnumerableOutputs(exchange, pool.entries),
     listUncoveredFields: (position) => (isOwed(position) ? SPLIT_FIELDS : []),

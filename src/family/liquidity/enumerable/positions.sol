@@ -29,7 +29,8 @@ interface IPool {
 ///   1 token   as in `positions.sol`
 ///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
-///   3 broken  u8 row, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner
+///   3 broken  u8 row, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner,
+///             6 reward
 ///   4 open    u8 row, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
 ///             then what the pool owes the manager for that range and all its ids: u128 liquidity, u256
@@ -38,6 +39,8 @@ interface IPool {
 ///             feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
 ///   6 brief   u8 row, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///   7 reward  u16 token, u8 number of words, then each: u256. Of the next position
+///   8 extra   u8 number of words, then each: u256. Of the pool before
 ///
 /// A row is a manager with its factory, or a custodian of a manager's positions with that manager in place of a factory,
 /// where an exchange has custodians (`custodied.sol`); custodians come after all managers.
@@ -78,6 +81,22 @@ abstract contract EnumerablePositions is Positions {
 
     function itemSelector(Deployments calldata, uint256) internal view virtual returns (bytes4) {
         return IManager.tokenOfOwnerByIndex.selector;
+    }
+
+    /// Writes what only this exchange's pools have, by `putWords`, behind the pool's own record.
+    function extra(Page memory, address) internal view virtual {}
+
+    /// Writes what a custodian pays for a position, by its pool and id, before the position's own record (`putReward`);
+    /// false if it does not answer.
+    function rewards(
+        Page memory,
+        Seen memory,
+        PriceSources calldata,
+        address,
+        address,
+        uint256
+    ) internal view virtual returns (bool) {
+        return true;
     }
 
     /// Whether an id that a row's contract enumerates for a wallet is that wallet's.
@@ -265,6 +284,9 @@ abstract contract EnumerablePositions is Positions {
             put(page, poolOrdinal, 2);
             return put(page, liquidity, 16);
         }
+        if (manager != index && !rewards(page, seen, prices, deployments.managers[index], pool, id)) {
+            return broken(page, index, id, 6);
+        }
         uint256 answer = page.answer;
         if (liquidity > 0) {
             if (!ask1(page, pool, IPool.ticks.selector, word(state + 160), 128)) return broken(page, index, id, 4);
@@ -369,6 +391,14 @@ abstract contract EnumerablePositions is Positions {
         put(page, word(answer + 32), 3);
         put(page, word(answer + 64), 32);
         put(page, word(answer + 96), 32);
+        extra(page, pool);
+    }
+
+    /// Begins a record `extra`, whose words follow, each of 32 bytes. The stream grows at the end of memory, so nothing may be
+    /// allocated.
+    function putWords(Page memory page, uint256 count) internal pure {
+        put(page, 8, 1);
+        put(page, count, 1);
     }
 
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {

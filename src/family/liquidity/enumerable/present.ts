@@ -7,7 +7,9 @@ import {
   LISTED_PNL_STATUS,
   pnlFigures,
   positionToken,
+  REWARDS,
   rangeFigures,
+  reward,
   usdFigures,
   usdOrNullText,
 } from '../schema.ts'
@@ -28,9 +30,10 @@ export const SPLIT_FIELDS = [
 
 /** Builds the schemas of success bodies of an exchange from the fields of a pool. */
 export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(
-  { hasCustodians }: Pick<EnumerableExchange, 'hasCustodians'>,
+  { hasCustodians, computeReward }: Pick<EnumerableExchange, 'hasCustodians' | 'computeReward'>,
   pool: Pool,
 ) {
+  const rewards: v.ObjectEntries = computeReward ? { rewards: withFull(v.array(reward), REWARDS) } : {}
   return buildOutputs({
     pool,
     state: hasCustodians ? { custodian } : {},
@@ -46,6 +49,7 @@ export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(
         v.nullable(amounts),
         'principal that was withdrawn and not collected; null as uncollected_fees is',
       ),
+      ...rewards,
       ...rangeFigures,
       usd: usdFigures(
         { amounts: usdOrNullText, uncollected_fees: usdOrNullText, withdrawn_principal: usdOrNullText },

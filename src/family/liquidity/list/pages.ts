@@ -4,7 +4,7 @@ import type { LensPage, LensPages } from '../../../chain/call/pages.ts'
 interface NumberedPage extends LensPage {
   readonly tokens: readonly unknown[]
   readonly pools: readonly { readonly token0: number; readonly token1: number }[]
-  readonly positions: readonly { readonly pool: number }[]
+  readonly positions: readonly { readonly pool: number; readonly rewards?: readonly { readonly token: number }[] }[]
   readonly broken: readonly unknown[]
 }
 
@@ -20,7 +20,12 @@ export function joinPages<Page extends NumberedPage>(pages: LensPages<Page>): Pa
     const shift = (token: number): number => token + tokensBefore
     tokens.push(...page.tokens)
     pools.push(...page.pools.map((each) => ({ ...each, token0: shift(each.token0), token1: shift(each.token1) })))
-    positions.push(...page.positions.map((each) => ({ ...each, pool: each.pool + poolsBefore })))
+    positions.push(
+      ...page.positions.map((each) => {
+        const rewards = each.rewards?.map((reward) => ({ ...reward, token: shift(reward.token) }))
+        return { ...each, pool: each.pool + poolsBefore, ...(rewards && { rewards }) }
+      }),
+    )
   }
   const broken = pages.flatMap(({ page }) => page.broken)
   const taken = pages.reduce((sum, { page }) => sum + page.taken, 0)

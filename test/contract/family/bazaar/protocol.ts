@@ -18,6 +18,12 @@ export const EXCHANGE: EnumerableExchange = {
     describeMissing: (tokenId) => `No stall of the bazaar has position ${tokenId}`,
   },
   hasCustodians: true,
+  computeReward([now = 0n, rate = 0n, since = 0n, penaltyBps = 0n, untilSec = 0n]) {
+    const due = (now - since) * rate
+    if (now >= untilSec) return { amount: due, penalty: undefined }
+    const forfeited = (due * penaltyBps) / 10_000n
+    return { amount: due - forfeited, penalty: { amount: forfeited, untilSec } }
+  },
   lens: { topic: 'bazaar', runtime: LENS_RUNTIME },
   streamName: 'bazaar_flow',
   poolKey: {
@@ -27,12 +33,19 @@ export const EXCHANGE: EnumerableExchange = {
   },
 }
 
-/** The protocol; its pools have an odd fee field, in percent. */
+/** The protocol; its pools have an odd fee field: in percent, and the part of it that the pool keeps of either token. */
 export const PROTOCOL = createEnumerableProtocol(EXCHANGE, {
-  entries: { id: evmAddress, tick: integerText, fee: v.strictObject({ percent: v.string() }) },
-  present: ({ address, tick, fee }) => ({
-    id: checksumAddress(address),
-    tick: tick.toString(),
-    fee: { percent: formatExact(BigInt(fee), 4) },
-  }),
+  entries: {
+    id: evmAddress,
+    tick: integerText,
+    fee: v.strictObject({ percent: v.string(), kept: v.array(v.string()) }),
+  },
+  present({ address, tick, fee, words: [kept = 0n] = [] }) {
+    const parts = [kept & 15n, kept >> 4n].map((divisor) => (divisor === 0n ? '0' : `1/${divisor}`))
+    return {
+      id: checksumAddress(address),
+      tick: tick.toString(),
+      fee: { percent: formatExact(BigInt(fee), 4), kept: parts },
+    }
+  },
 })

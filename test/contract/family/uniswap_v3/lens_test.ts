@@ -14,7 +14,7 @@ import {
 import { LENS_RUNTIME } from '../../../../src/family/uniswap_v3/read/lens_artifact.ts'
 import type { PriceSources } from '../../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
-import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
+import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { AAVE_PRICES } from '../../../devnet/morpho_blue/mod.ts'
 import { atOnce, BURNING_ORACLE, DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'

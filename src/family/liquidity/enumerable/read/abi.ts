@@ -81,16 +81,24 @@ const encodeHolders = memoize((holders: LensContracts['holders']) =>
   ),
 )
 
-const BROKEN_PARTS = [undefined, 'id', 'position', 'pool', 'tick', 'owner'] as const
+const BROKEN_PARTS = [undefined, 'id', 'position', 'pool', 'tick', 'owner', 'reward'] as const
 
 /** A position that exists but could not be read in full. */
 export type BrokenPosition = ReturnType<typeof readBroken>
 
 /** Fields that a list sorts and counts positions by; `manager` is an index into the holders, `pool` one of the read's. */
-export type RawBrief = ReturnType<typeof readBrief>
+export type RawBrief = ReturnType<typeof readBrief> & Rewarded
 
 /** One position. */
-export type RawPosition = ReturnType<typeof readPosition>
+export type RawPosition = ReturnType<typeof readPosition> & Rewarded
+
+/** A reward of a position; `token` is an index into the read's list, `words` are the lens' own. */
+export type RawReward = ReturnType<typeof readReward>
+
+/** Rewards of a position; absent if it has none. */
+interface Rewarded {
+  readonly rewards?: readonly RawReward[]
+}
 
 /** A position of a list. Few are shown, so the other fields are decoded on demand. */
 export interface RawListed extends RawBrief {
@@ -98,7 +106,10 @@ export interface RawListed extends RawBrief {
 }
 
 /** One pool; tokens are indexes into the read's list of tokens. */
-export type RawPool = ReturnType<typeof readPool>
+export interface RawPool extends ReturnType<typeof readPool> {
+  /** What only pools of this exchange have, the lens' own words; absent if they have nothing more or do not answer. */
+  readonly words?: readonly bigint[]
+}
 
 /** Result of one read of a chain, the same in every lens mode. */
 export interface RawRead<Position extends RawBrief = RawPosition> {
@@ -159,16 +170,22 @@ function* decode<Position extends RawBrief>(
   const pools: RawPool[] = []
   const positions: Position[] = []
   const broken: BrokenPosition[] = []
+  let rewards: RawReward[] = []
   for (let records = 1; !from.isAtEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
     const tag = from.number(1)
     if (tag === 1) tokens.push(readPricedToken(from))
     else if (tag === 2) pools.push(readPool(from))
-    else if (tag === 3) broken.push(readBroken(from))
+    else if (tag === 7) rewards.push(readReward(from))
+    else if (tag === 8) addWords(pools, readWords(from))
     else {
-      const position = read(from, tag)
-      if (position === undefined) throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
-      positions.push(position)
+      if (tag === 3) broken.push(readBroken(from))
+      else {
+        const position = read(from, tag)
+        if (position === undefined) throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
+        positions.push(rewards.length === 0 ? position : { ...position, rewards })
+      }
+      if (rewards.length > 0) rewards = []
     }
   }
   if (positions.length + broken.length !== taken) {
@@ -189,6 +206,20 @@ function readPool(from: LensCursor) {
     tick: readTick(from),
     global: readGrowth(from),
   }
+}
+
+function addWords(pools: RawPool[], words: readonly bigint[]): void {
+  const pool = pools.pop()
+  if (pool === undefined) throw new UpstreamError('Cannot decode the lens: words of no pool')
+  pools.push({ ...pool, words })
+}
+
+function readReward(from: LensCursor) {
+  return { token: from.number(2), words: readWords(from) }
+}
+
+function readWords(from: LensCursor): readonly bigint[] {
+  return Array.from({ length: from.number(1) }, () => from.uint(32))
 }
 
 function readBroken(from: LensCursor) {

@@ -1,13 +1,20 @@
 import type { Block } from '../../../../chain/block.ts'
 import type { FinanceChain } from '../../../../finance/chain.ts'
-import { computePrices, type PricedToken } from '../../../../finance/token/priced_token.ts'
+import {
+  computePrices,
+  describeMissingDecimals,
+  hasDecimals,
+  type PricedToken,
+  UNPRICED,
+} from '../../../../finance/token/priced_token.ts'
 import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
 import { type Steps, sortInSteps } from '../../../../lib/async/cooperative.ts'
+import { UpstreamError } from '../../../../lib/error.ts'
 import { type ClassifiedPositions, classifyPositions, type PositionParts, resolveIndex } from '../../list/classify.ts'
 import { priceParts } from '../../list/priced_parts.ts'
 import type { Custodian } from '../../protocol.ts'
 import type { EnumerableDeployment, PositionHolder } from '../exchange.ts'
-import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead } from './abi.ts'
+import type { BrokenPosition, RawBrief, RawListed, RawPool, RawPosition, RawRead, RawReward } from './abi.ts'
 
 /** Fields that a list sorts and counts positions by. */
 export interface BriefPosition {
@@ -20,10 +27,14 @@ export interface BriefPosition {
 }
 
 /** A position and all inputs of its figures, at one block. */
-export interface Position extends BriefPosition, Omit<RawPosition, 'manager' | 'pool' | keyof BriefPosition> {
+export interface Position
+  extends BriefPosition,
+    Omit<RawPosition, 'manager' | 'pool' | 'rewards' | keyof BriefPosition> {
   readonly pool: Omit<RawPool, 'manager' | 'token0' | 'token1'>
   readonly token0: PricedToken
   readonly token1: PricedToken
+  /** What its custodian pays for it, as the lens' words; absent if nothing. */
+  readonly rewards?: readonly { readonly token: PricedToken; readonly words: readonly bigint[] }[]
   /** Why its tokens are spam, as a sentence; undefined if they are not. */
   readonly spam: string | undefined
 }
@@ -54,6 +65,7 @@ const BROKEN_REASONS = {
   pool: 'its pool does not answer',
   tick: 'its pool does not answer about its range',
   owner: 'its manager or custodian does not say who owns it',
+  reward: 'its custodian does not answer about its rewards',
 } as const
 
 /** Interprets a read: names and prices tokens, separates spam (unless it is included) and unreadable positions. */
@@ -66,7 +78,8 @@ export function* interpretList(list: RawRead<RawListed>, options: InterpretOptio
   const make = createPositionFactory(list, options)
   const toBrief = createBriefFactory(options)
   const sorted = yield* classifyAll(list, options, (raw, parts): ListedPosition => {
-    return { ...toBrief(raw), whole: () => make(raw.whole(), parts) }
+    const { rewards } = raw
+    return { ...toBrief(raw), whole: () => make({ ...raw.whole(), ...(rewards && { rewards }) }, parts) }
   })
   return yield* sortPositions(sorted)
 }
@@ -74,13 +87,18 @@ export function* interpretList(list: RawRead<RawListed>, options: InterpretOptio
 /** Creates a function that makes positions of a read. */
 function createPositionFactory(
   read: Pick<RawRead, 'tokens' | 'block'>,
-  { chain, holders, isPriced }: InterpretOptions,
+  { chain, holders, isPriced, classifyToken }: InterpretOptions,
 ) {
   const prices = isPriced ? computePrices(read.tokens, { chain, blockTimestampSec: read.block.timestampSec }) : []
   const getParts = priceParts(prices, ({ manager: _, token0: __, token1: ___, ...pool }: RawPool) => pool)
+  const toReward = ({ token: index, words }: RawReward) => {
+    const { token } = classifyToken(resolveIndex(read.tokens, index), chain)
+    if (!hasDecimals(token)) throw new UpstreamError(`Cannot use the answer: ${describeMissingDecimals(token)}`)
+    return { token: { ...token, ...(prices[index] ?? UNPRICED) }, words }
+  }
   // Copies field by field: rest and spread take several times as long.
   return (raw: RawPosition, parts: PositionParts<RawPool>): Position => {
-    const { tokenId, owner, tickLower, tickUpper, insideLast, owed, shared, liquidity, outside } = raw
+    const { tokenId, owner, tickLower, tickUpper, insideLast, owed, shared, liquidity, outside, rewards } = raw
     const { pool, token0, token1 } = getParts(parts)
     const { deployment, custodian } = resolveIndex(holders, raw.manager)
     return {
@@ -99,6 +117,7 @@ function createPositionFactory(
       pool,
       token0,
       token1,
+      ...(rewards && { rewards: rewards.map(toReward) }),
       spam: parts.spam,
     }
   }
