@@ -20,6 +20,7 @@ import type { Priority } from '../rpc/limiter.ts'
 import { createRetrier } from '../rpc/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
+import { listBalanceSlots } from './balance_slots.ts'
 
 /** Pauses before a missing block is requested again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
@@ -159,7 +160,16 @@ export function createEndpoint(index: number, options: EndpointOptions) {
   }
 }
 
-function toCallParams({ to, data, block, code, additionalCodes, gas, blockOverrides }: EthCall): unknown[] {
+function toCallParams({
+  to,
+  data,
+  block,
+  code,
+  additionalCodes,
+  minted = [],
+  gas,
+  blockOverrides,
+}: EthCall): unknown[] {
   const target = to === undefined ? { data } : { to, data }
   const transaction = gas === undefined ? target : { ...target, gas: toHex(gas) }
   const overrides = blockOverrides === undefined ? [] : [blockOverrides]
@@ -167,7 +177,11 @@ function toCallParams({ to, data, block, code, additionalCodes, gas, blockOverri
   if (to === undefined || code === undefined)
     return overrides.length === 0 ? [transaction, tag] : [transaction, tag, {}, ...overrides]
   const codes = Object.entries({ [to]: code, ...additionalCodes }).map(([address, each]) => [address, { code: each }])
-  return [transaction, tag, Object.fromEntries(codes), ...overrides]
+  const balances = minted.map(({ token, holder, amount }) => {
+    const word = toHex(amount, { size: 32 })
+    return [token, { stateDiff: Object.fromEntries(listBalanceSlots(holder).map((slot) => [slot, word])) }]
+  })
+  return [transaction, tag, Object.fromEntries([...codes, ...balances]), ...overrides]
 }
 
 /** Converts a block to a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */

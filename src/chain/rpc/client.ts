@@ -76,6 +76,8 @@ export interface EthCall {
   readonly code?: Hex
   /** Runtime code at additional addresses during this call. */
   readonly additionalCodes?: Readonly<Record<Hex, Hex>>
+  /** Balances that tokens are to have during this call, as far as they store them as most tokens do. */
+  readonly minted?: readonly MintedBalance[]
   /** Gas limit of the call. @default {the endpoint's gas cap} */
   readonly gas?: number
   /** Overrides of block fields. Few endpoints support them. */
@@ -87,6 +89,13 @@ export interface EthCall {
    * record it with that block. @default {false}
    */
   readonly isEarlier?: boolean
+}
+
+/** A balance that a call is to see, smallest units. */
+export interface MintedBalance {
+  readonly token: Hex
+  readonly holder: Hex
+  readonly amount: bigint
 }
 
 /** Overrides of the block that a call sees, and of earlier block hashes. */

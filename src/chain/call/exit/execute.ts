@@ -1,0 +1,219 @@
+import type { Address, Hex } from 'viem'
+import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
+import type { Work } from '../../../lib/async/work.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { UpstreamError } from '../../../lib/error.ts'
+import { groupBy } from '../../../lib/group_by.ts'
+import { type Block, isSameBlock } from '../../block.ts'
+import { type CallBlock, type Endpoint, type MintedBalance, RpcRefusedError } from '../../rpc/client.ts'
+import { decodeLensPage } from '../cursor.ts'
+import { type LensAccess, readByLens } from '../lens.ts'
+import { LENS_RUNTIME } from './lens_artifact.ts'
+import { decodeOutcome, type ExitUnit, encodeUnits, type StepOutcome } from './step.ts'
+
+/** Units in one call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
+const PAGE_SIZE = 25
+/** Lenders that one call may ask. */
+const LENDERS_MAX = 8
+/** Calls with loans that run at a time. */
+const CALLS_MAX = 4
+/** Times that a contract may use up a step's gas before what else depends on it is left out. */
+const STRIKES_MAX = 2
+/** Size that stands for the lens' own code. */
+const OWN_CODE = 0xffff_ffff
+
+/** What to execute, as whom, and when. */
+export interface ExitQuery {
+  readonly wallet: Address
+  readonly units: readonly ExitUnit[]
+  /** Contracts that may lend what they hold, best first. */
+  readonly lenders: readonly Address[]
+  readonly block: Block
+  readonly clock: Clock
+}
+
+/** Outcomes of a unit's steps, in their order; or why nothing of it was tried. */
+export type UnitOutcome =
+  | { readonly kind: 'run'; readonly steps: readonly StepOutcome[]; readonly lenders: readonly Address[] }
+  | { readonly kind: 'too_costly' | 'unsupported' }
+
+/** What came of an execution. */
+export interface ExitOutcome {
+  /** In the order of the units. */
+  readonly units: readonly UnitOutcome[]
+  /** True if the wallet has code of its own, which the executing code stood in for. */
+  readonly hasOwnCode: boolean
+}
+
+/**
+ * Executes units as the wallet at one block, and undoes them. A unit with loans has a call of its own, so that no
+ * lender takes part in it; the others share pages. A unit to which the wallet itself is a party is `unsupported`, one
+ * that takes too much gas alone, or depends on a contract that used it up twice, `too_costly`. Throws
+ * `LensUnsupportedError` or `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of
+ * another block, and as `Endpoint.call`.
+ */
+export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promise<ExitOutcome> {
+  const { wallet, units, block, clock } = query
+  const read = async (lens: LensAccess): Promise<ExitOutcome> => {
+    const outcomes: UnitOutcome[] = units.map(() => ({ kind: 'unsupported' }))
+    const places = units.flatMap((unit, place) => (listParties(unit).has(toKey(wallet)) ? [] : { unit, place }))
+    const borrowing = places.filter(({ unit }) => unit.steps.some(({ loan }) => loan !== undefined))
+    const free = places.filter((each) => !borrowing.includes(each))
+    const run = createRunner(lens, query)
+    const keep = (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => {
+      for (const [index, { place }] of page.entries()) {
+        const result = results[index]
+        if (result !== undefined) outcomes[place] = result
+      }
+    }
+    const pages = runPages(free, run, keep)
+    const loans = forEachLimit(borrowing, CALLS_MAX, async (each) => keep([each], await runAlone(each, run)), work)
+    const [codeSize] = await Promise.all([readCodeSize(lens, query), pages, loans])
+    return { units: outcomes, hasOwnCode: codeSize > 0 }
+  }
+  const reading = { topic: 'exit', runtime: LENS_RUNTIME, chainId: block.chainId, modes: ['override'], clock } as const
+  return await readByLens(endpoint, { ...reading, read }, work)
+}
+
+/** A unit and its place among all. */
+interface PlacedUnit {
+  readonly unit: ExitUnit
+  readonly place: number
+}
+
+/**
+ * Runs the first units in one call, as many as its gas is enough for; `isMinted`: with money that is made up in place of
+ * what others lend.
+ */
+type Run = (units: readonly ExitUnit[], isMinted?: boolean) => Promise<readonly UnitOutcome[]>
+
+function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuery): Run {
+  return async (units, isMinted = false) => {
+    const parties = new Set(units.flatMap((unit) => [...listParties(unit)]))
+    const hasLoans = !isMinted && units.some(({ steps }) => steps.some(({ loan }) => loan !== undefined))
+    const willing = hasLoans ? lenders.filter((each) => !parties.has(toKey(each)) && toKey(each) !== toKey(wallet)) : []
+    const asked = willing.slice(0, LENDERS_MAX)
+    const data = encodeUnits(wallet, units, asked)
+    const additionalCodes: Record<Hex, Hex> = {}
+    for (const each of [wallet, ...asked]) additionalCodes[each] = LENS_RUNTIME
+    const { from, taken, codeSize } = decodePage(
+      await call({
+        data,
+        block: toCallBlock(block),
+        additionalCodes,
+        ...(isMinted && { minted: mint(units, wallet) }),
+      }),
+      block,
+    )
+    if (codeSize !== OWN_CODE) throw new RpcRefusedError(0, 'The endpoint ignored the state override')
+    return units.slice(0, taken).map(({ steps }) => ({
+      kind: 'run',
+      steps: steps.map((step) => decodeOutcome(from, step)),
+      lenders: asked,
+    }))
+  }
+}
+
+/** Runs pages one after the other: a contract that used up the gas of two steps is not called again. */
+async function runPages(
+  placed: readonly PlacedUnit[],
+  run: Run,
+  keep: (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => void,
+): Promise<void> {
+  const strikes = new Map<string, number>()
+  const isStruck = ({ unit: { suspects = [] } }: PlacedUnit) =>
+    suspects.some((each) => (strikes.get(toKey(each)) ?? 0) >= STRIKES_MAX)
+  let left = placed
+  let pageSize = PAGE_SIZE
+  while (left.length > 0) {
+    const struck = left.filter(isStruck)
+    keep(
+      struck,
+      struck.map(() => TOO_COSTLY),
+    )
+    left = left.filter((each) => !struck.includes(each))
+    const page = left.slice(0, pageSize)
+    const results = await runOrRefuse(page, run)
+    if (results.length === 0 && page.length > 1) {
+      pageSize = Math.ceil(page.length / 2)
+      continue
+    }
+    const outcomes = results.length === 0 ? page.map(() => TOO_COSTLY) : results
+    keep(page, outcomes)
+    left = left.slice(outcomes.length)
+    countStrikes(page, outcomes, strikes)
+  }
+}
+
+/** Counts the steps whose gas was used up, by what may have done it. */
+function countStrikes(
+  page: readonly PlacedUnit[],
+  outcomes: readonly UnitOutcome[],
+  strikes: Map<string, number>,
+): void {
+  for (const [index, { unit }] of page.entries()) {
+    const outcome = outcomes[index]
+    if (outcome?.kind !== 'run' || outcome.steps.every(({ kind }) => kind !== 'too_costly')) continue
+    for (const each of unit.suspects ?? []) strikes.set(toKey(each), (strikes.get(toKey(each)) ?? 0) + 1)
+  }
+}
+
+/** Runs a unit whose money others lend; if none has it, the money is made up. */
+async function runAlone(placed: PlacedUnit, run: Run): Promise<readonly UnitOutcome[]> {
+  const isUnfunded = (outcome: UnitOutcome) =>
+    outcome.kind === 'run' && outcome.steps.some(({ kind }) => kind === 'unfunded')
+  const lent = await runOrRefuse([placed], run)
+  const results = lent.some(isUnfunded) ? await runOrRefuse([placed], (units) => run(units, true)) : lent
+  return results.length === 0 ? [TOO_COSTLY] : results
+}
+
+/** The money of all loans of a token, at the wallet. */
+function mint(units: readonly ExitUnit[], holder: Address): MintedBalance[] {
+  const loans = units.flatMap(({ steps }) => steps.flatMap(({ loan }) => loan ?? []))
+  return [...groupBy(loans, ({ token }) => token)].map(([token, all]) => {
+    return { token, holder, amount: all.reduce((sum, { amount }) => sum + amount, 0n) }
+  })
+}
+
+/** Runs a page; no outcomes if the endpoint refuses it for its size. */
+async function runOrRefuse(page: readonly PlacedUnit[], run: Run): Promise<readonly UnitOutcome[]> {
+  if (page.length === 0) return []
+  try {
+    return await run(page.map(({ unit }) => unit))
+  } catch (error) {
+    if (error instanceof RpcRefusedError && error.reason === 'size') return []
+    throw error
+  }
+}
+
+const TOO_COSTLY: UnitOutcome = { kind: 'too_costly' }
+
+/** Size of the code at the wallet, bytes. */
+async function readCodeSize({ call }: LensAccess, { wallet, block }: ExitQuery): Promise<number> {
+  const answer = await call({ data: encodeUnits(wallet, []), block: toCallBlock(block) })
+  return decodePage(answer, block).codeSize
+}
+
+function decodePage(answer: Hex, asked: Block) {
+  const { from, block, taken } = decodeLensPage(answer)
+  if (!isSameBlock(block, asked)) throw new UpstreamError('The chain changed between two calls')
+  return { from, taken, codeSize: from.number(4) }
+}
+
+function toCallBlock({ hash, number }: Block): CallBlock {
+  return hash === undefined ? number : { hash }
+}
+
+/** All contracts that a unit is about. */
+function listParties({ steps, parties = [], suspects = [] }: ExitUnit): ReadonlySet<string> {
+  const called = steps.flatMap(({ calls, tokens, loan }) => [
+    ...calls.flatMap(({ to, patch }) => (patch === undefined ? [to] : [to, patch.from])),
+    ...tokens,
+    ...(loan === undefined ? [] : [loan.token]),
+  ])
+  return new Set([...parties, ...suspects, ...called].map(toKey))
+}
+
+function toKey(address: Address): string {
+  return address.toLowerCase()
+}

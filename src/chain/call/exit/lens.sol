@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.27;
+
+import {LensPage} from '../page.sol';
+
+/// Runs steps as a wallet, notes what arrives, and undoes all of it, in one `eth_call`. The same code stands at three
+/// kinds of addresses: at the lens's, which is asked; at the wallet's, which runs the steps, so that every contract sees
+/// the wallet; and at those of contracts that lend their tokens to it.
+///
+/// Call data of the lens and of the wallet: the wallet's address; u8 0; u8 number of tokens, their addresses; units until
+/// the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed; u24 gas; u16 size of the rest;
+/// u8 number of tokens to watch, u8 index of each; calls. A call: u8 flags; address; u16 size, data; flag 2: the word of
+/// the data at u16 is the least of itself and of what the address answers to u16 size, question; flag 4: the contract is
+/// what the address answers to bytes4; flag 1: it may fail. Flag 8: no call, but as many tokens as the first word of the
+/// data says, from the first of the addresses after it that has them; without addresses, the wallet must have them.
+///
+/// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
+/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 255 the wallet, and a word for each token, by
+/// how much the balance grew; 2 reverted, u8 size and reason; 3 it takes too much gas; 4 not needed; 5 done, but a balance
+/// cannot be read; 6 no lender has the tokens.
+contract Lens is LensPage {
+    /// What a step takes besides its own gas, and the answer.
+    uint256 private constant REST_GAS = 600_000;
+    uint256 private constant BALANCE_GAS = 120_000;
+    uint256 private constant QUESTION_GAS = 500_000;
+    /// Of 256 parts of the gas: with fewer left, want of gas may be why a call failed. Each of the contracts that call one
+    /// another keeps a 64th.
+    uint256 private constant PARTS_LEFT = 20;
+    uint256 private constant REASON_MAX = 255;
+    uint256 private constant TOKENS_MAX = 16;
+    uint256 private constant BODY_MAX = 16_384;
+    /// Begins what the wallet reverts with.
+    bytes32 private constant MARK = keccak256('walletscope.exit');
+    /// Set while the steps run.
+    bytes32 private constant LOCK = keccak256('walletscope.exit.lock');
+
+    uint256 private constant DONE = 1;
+    uint256 private constant REVERTED = 2;
+    uint256 private constant TOO_COSTLY = 3;
+    uint256 private constant SKIPPED = 4;
+    uint256 private constant UNREADABLE = 5;
+    uint256 private constant UNFUNDED = 6;
+    uint256 private constant OWN = 255;
+
+    receive() external payable {}
+
+    /// Callers that are not part of this are answered as an account without code would.
+    fallback() external payable {
+        if (msg.sender == address(this)) return perform();
+        if (msg.data.length < 22 || isLocked()) return;
+        if (addressAt(0) != address(this)) return forward();
+        if (msg.sender.codehash != address(this).codehash) return;
+        if (byteAt(20) == 0) execute();
+        else lend();
+    }
+
+    // At the lens's address.
+
+    /// Asks the wallet. Its answer is copied to where the question was: nothing is called in between.
+    function forward() private {
+        address wallet = addressAt(0);
+        Page memory page;
+        begin(page);
+        bool isRunner = wallet.codehash == address(this).codehash;
+        put(page, isRunner ? type(uint32).max : wallet.code.length, 4);
+        bytes32 mark = MARK;
+        uint256 place = page.cursor;
+        uint256 size;
+        uint256 taken;
+        assembly ("memory-safe") {
+            let ok := 1
+            if isRunner {
+                calldatacopy(place, 0, calldatasize())
+                ok := call(gas(), wallet, 0, place, calldatasize(), 0, 0)
+            }
+            if and(iszero(ok), gt(returndatasize(), 35)) {
+                returndatacopy(place, 0, 36)
+                if eq(mload(place), mark) {
+                    size := sub(returndatasize(), 36)
+                    taken := and(mload(add(place, 4)), 0xffffffff)
+                    returndatacopy(place, 36, size)
+                }
+            }
+        }
+        page.taken = taken;
+        page.checkpoint = place + size;
+        finish(page);
+    }
+
+    // At the wallet's address.
+
+    /// Runs the units, as many as the gas is enough for, and reverts with the mark, u32 taken and their outcomes.
+    function execute() private {
+        lock();
+        uint256 tokens = 22;
+        uint256 at = tokens + 20 * byteAt(21);
+        uint256[] memory held = new uint256[](TOKENS_MAX);
+        Step memory step;
+        step.tokens = tokens;
+        step.body = reserve(BODY_MAX);
+        Page memory page;
+        page.start = reserve(0);
+        page.cursor = page.start;
+        put(page, uint256(MARK), 32);
+        put(page, 0, 4);
+        page.checkpoint = page.cursor;
+        while (at < msg.data.length) {
+            uint256 steps = byteAt(at++);
+            bool hasFailed = false;
+            bool isWhole = true;
+            for (uint256 i = 0; i < steps; i++) {
+                uint256 flags = byteAt(at);
+                step.gasMax = numberAt(at + 1, 3);
+                step.size = numberAt(at + 4, 2);
+                at += 6;
+                step.at = at;
+                if (flags & 1 != 0 && !hasFailed) put(page, SKIPPED, 1);
+                else if (gasleft() < step.gasMax * 65 / 64 + REST_GAS) isWhole = false;
+                else hasFailed = !run(page, held, step);
+                if (!isWhole) break;
+                at += step.size;
+            }
+            if (!isWhole) break;
+            page.taken++;
+            page.checkpoint = page.cursor;
+        }
+        uint256 start = page.start;
+        uint256 end = page.checkpoint;
+        uint256 taken = page.taken;
+        assembly ("memory-safe") {
+            let place := add(start, 4)
+            mstore(place, or(and(mload(place), not(0xffffffff)), taken))
+            revert(start, sub(end, start))
+        }
+    }
+
+    struct Step {
+        uint256 tokens;
+        uint256 at;
+        uint256 size;
+        uint256 gasMax;
+        uint256 body;
+    }
+
+    /// Runs a step in a frame of its own, so that all of it is undone if a part fails, and writes its outcome.
+    function run(Page memory page, uint256[] memory held, Step memory step) private returns (bool ok) {
+        uint256 count = byteAt(step.at);
+        if (count > TOKENS_MAX || step.size > BODY_MAX) revert();
+        bool isKnown = true;
+        for (uint256 j = 0; j < count; j++) {
+            bool known;
+            (known, held[j]) = balance(addressAt(step.tokens + 20 * byteAt(step.at + 1 + j)), address(this));
+            isKnown = isKnown && known;
+        }
+        uint256 skipped = 1 + count;
+        uint256 size;
+        uint256 answer;
+        {
+            uint256 from = step.at + skipped;
+            uint256 length = step.size - skipped;
+            uint256 body = step.body;
+            uint256 gasMax = step.gasMax;
+            assembly ("memory-safe") {
+                calldatacopy(body, from, length)
+                ok := call(gasMax, address(), 0, body, length, 0, 0)
+                size := returndatasize()
+                if gt(size, 256) { size := 256 }
+                returndatacopy(body, 0, size)
+                answer := mload(body)
+            }
+        }
+        if (!ok) {
+            uint256 outcome = size == 0 ? TOO_COSTLY : answer >> 248;
+            put(page, outcome, 1);
+            if (outcome != REVERTED) return ok;
+            put(page, size - 1, 1);
+            uint256 end = page.cursor + size - 1;
+            for (uint256 j = 1; j < size; j += 32) put(page, word(step.body + j), 32);
+            page.cursor = end;
+            return ok;
+        }
+        uint256 outcomeAt = page.cursor;
+        put(page, DONE, 1);
+        put(page, answer, 1);
+        for (uint256 j = 0; j < count; j++) {
+            (bool known, uint256 value) = balance(addressAt(step.tokens + 20 * byteAt(step.at + 1 + j)), address(this));
+            isKnown = isKnown && known;
+            unchecked {
+                put(page, value - held[j], 32);
+            }
+        }
+        if (isKnown) return ok;
+        page.cursor = outcomeAt;
+        put(page, UNREADABLE, 1);
+    }
+
+    /// The calls of a step, called by the wallet itself. Returns the number of the lender, reverts with the outcome and the
+    /// reason.
+    function perform() private {
+        uint256 lender = 0;
+        for (uint256 at = 0; at < msg.data.length; ) {
+            uint256 flags = byteAt(at);
+            address target = addressAt(at + 1);
+            uint256 size = numberAt(at + 21, 2);
+            uint256 place = copy(at + 23, size);
+            at += 23 + size;
+            if (flags & 8 != 0) {
+                lender = borrow(target, place, size);
+                continue;
+            }
+            if (flags & 2 != 0) {
+                uint256 offset = numberAt(at, 2);
+                uint256 questionSize = numberAt(at + 22, 2);
+                uint256 answer = question(addressAt(at + 2), copy(at + 24, questionSize), questionSize);
+                if (answer < word(place + offset)) set(place + offset, answer);
+                at += 24 + questionSize;
+            }
+            if (flags & 4 != 0) {
+                target = address(uint160(question(target, copy(at, 4), 4)));
+                at += 4;
+            }
+            uint256 gasBefore = gasleft();
+            bool ok;
+            assembly ("memory-safe") {
+                ok := call(gas(), target, 0, place, size, 0, 0)
+            }
+            if (!ok && flags & 1 == 0) fail(gasleft() < gasBefore * PARTS_LEFT / 256 ? TOO_COSTLY : REVERTED);
+        }
+        assembly ("memory-safe") {
+            mstore(0, lender)
+            return(0, 32)
+        }
+    }
+
+    /// Takes tokens from the first lender that has enough of them. The data is the amount and the lenders.
+    function borrow(address token, uint256 place, uint256 size) private returns (uint256 lender) {
+        uint256 amount = word(place);
+        (, uint256 before) = balance(token, address(this));
+        if (size == 32 && before >= amount) return OWN;
+        for (uint256 i = 0; 32 + 20 * i < size; i++) {
+            address each = address(uint160(word(place + 32 + 20 * i) >> 96));
+            (bool known, uint256 has) = balance(token, each);
+            if (!known || has < amount) continue;
+            assembly ("memory-safe") {
+                let request := mload(0x40)
+                mstore(request, shl(96, each))
+                mstore8(add(request, 20), 1)
+                mstore(add(request, 21), shl(96, token))
+                mstore(add(request, 41), amount)
+                pop(call(gas(), each, 0, request, 73, 0, 0))
+            }
+            (, uint256 value) = balance(token, address(this));
+            if (value >= before && value - before >= amount) return i + 1;
+        }
+        uint256 outcome = UNFUNDED;
+        assembly ("memory-safe") {
+            mstore8(0, outcome)
+            revert(0, 1)
+        }
+    }
+
+    // At the address of a contract that lends.
+
+    function lend() private {
+        address token = addressAt(21);
+        uint256 amount = numberAt(41, 32);
+        address wallet = msg.sender;
+        assembly ("memory-safe") {
+            let place := mload(0x40)
+            mstore(place, 0xa9059cbb00000000000000000000000000000000000000000000000000000000)
+            mstore(add(place, 4), wallet)
+            mstore(add(place, 36), amount)
+            pop(call(gas(), token, 0, place, 68, 0, 0))
+        }
+    }
+
+    /// Reverts with an outcome and the first bytes of what the last call returned.
+    function fail(uint256 outcome) private pure {
+        assembly ("memory-safe") {
+            let size := returndatasize()
+            if gt(size, REASON_MAX) { size := REASON_MAX }
+            let place := mload(0x40)
+            mstore8(place, outcome)
+            returndatacopy(add(place, 1), 0, size)
+            revert(place, add(size, 1))
+        }
+    }
+
+    /// The answer of a contract; ends the step without one.
+    function question(address from, uint256 place, uint256 size) private view returns (uint256 answer) {
+        bool ok;
+        assembly ("memory-safe") {
+            ok := staticcall(QUESTION_GAS, from, place, size, 0, 32)
+            ok := and(ok, gt(returndatasize(), 31))
+            answer := mload(0)
+        }
+        if (!ok) fail(REVERTED);
+    }
+
+    /// Copies call data to memory of its own.
+    function copy(uint256 from, uint256 size) private pure returns (uint256 place) {
+        place = reserve((size + 63) & ~uint256(31));
+        assembly ("memory-safe") {
+            calldatacopy(place, from, size)
+        }
+    }
+
+    /// Of an address. The zero address is the native token.
+    function balance(address token, address owner) private view returns (bool ok, uint256 value) {
+        if (token == address(0)) return (true, owner.balance);
+        assembly ("memory-safe") {
+            mstore(0, 0x70a0823100000000000000000000000000000000000000000000000000000000)
+            mstore(4, owner)
+            ok := staticcall(BALANCE_GAS, token, 0, 36, 0, 32)
+            ok := and(ok, gt(returndatasize(), 31))
+            value := mul(mload(0), ok)
+        }
+    }
+
+    function lock() private {
+        bytes32 slot = LOCK;
+        assembly ("memory-safe") {
+            sstore(slot, 1)
+        }
+    }
+
+    function isLocked() private view returns (bool locked) {
+        bytes32 slot = LOCK;
+        assembly ("memory-safe") {
+            locked := sload(slot)
+        }
+    }
+
+    function byteAt(uint256 at) private pure returns (uint256) {
+        return numberAt(at, 1);
+    }
+
+    function addressAt(uint256 at) private pure returns (address) {
+        return address(uint160(numberAt(at, 20)));
+    }
+
+    function numberAt(uint256 at, uint256 size) private pure returns (uint256 value) {
+        assembly ("memory-safe") {
+            value := shr(sub(256, mul(8, size)), calldataload(at))
+        }
+    }
+
+    function beforeCall(Page memory, uint256) internal view override {}
+}

@@ -1,0 +1,124 @@
+import type { Address, Hex } from 'viem'
+import { UpstreamError } from '../../../lib/error.ts'
+import type { LensCursor } from '../cursor.ts'
+import { packAddress } from '../words.ts'
+
+/*
+ * What a wallet would do to take its money out, as data: the encoding of `lens.sol`.
+ */
+
+/** A call of a contract, as the wallet. */
+interface ExitCall {
+  readonly to: Address
+  readonly data: Hex
+  /** Lowers the word at byte `at` of the data to what a contract answers in the same call, if that is less. */
+  readonly patch?: { readonly at: number; readonly from: Address; readonly question: Hex }
+  /** Selector by which `to` names the contract to call in its place. */
+  readonly getter?: Hex
+  /** @default {false} */
+  readonly mayFail?: boolean
+}
+
+/** Calls that succeed all together, or are undone. */
+export interface ExitStep {
+  readonly calls: readonly ExitCall[]
+  /** Money that the wallet has from elsewhere before the calls. */
+  readonly loan?: { readonly token: Address; readonly amount: bigint }
+  /** Tokens whose balances are watched, the zero address for the native one; at most 16. */
+  readonly tokens: readonly Address[]
+  /** True if it is only tried after the step before it failed. @default {false} */
+  readonly isFallback?: boolean
+}
+
+/** Steps that share what they draw on: all of them run in one call, in their order. */
+export interface ExitUnit<Step extends ExitStep = ExitStep> {
+  readonly steps: readonly Step[]
+  /** Contracts that take part, besides those called: they lend nothing to it. */
+  readonly parties?: readonly Address[]
+  /** Contracts that may be hostile, such as hooks and tokens without a price: each gets few chances to use up gas. */
+  readonly suspects?: readonly Address[]
+}
+
+/** What became of a step. */
+export type StepOutcome =
+  | {
+      readonly kind: 'done'
+      /** How much the wallet's balance of each token grew, smallest units; a loan is part of it. */
+      readonly deltas: readonly bigint[]
+      /** Index of the lender of its loan; `own` if the wallet had the money itself. */
+      readonly lender: number | 'own' | undefined
+    }
+  /** `reason`: the first 255 bytes of what the contract said. */
+  | { readonly kind: 'reverted'; readonly reason: Hex }
+  | { readonly kind: 'too_costly' | 'skipped' | 'unreadable' | 'unfunded' }
+
+/** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
+const STEP_GAS = 1_500_000
+/** Number that stands for the wallet as lender. */
+const OWN = 255
+const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8 } as const
+
+/** Encodes units as the lens reads them; `lenders` are asked for loans in their order. */
+export function encodeUnits(wallet: Address, units: readonly ExitUnit[], lenders: readonly Address[] = []): Hex {
+  const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
+  const head = packAddress(wallet) + pack(0, 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
+  const body = units.map(({ steps }) => {
+    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, { tokens, lenders })).join('')
+  })
+  return `0x${head}${body.join('')}`
+}
+
+function encodeStep(
+  { calls, loan, tokens: watched, isFallback = false }: ExitStep,
+  { tokens, lenders }: { readonly tokens: readonly Address[]; readonly lenders: readonly Address[] },
+): string {
+  const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
+  const lent = loan === undefined ? '' : encodeLoan(loan, lenders)
+  const body = pack(watched.length, 1) + indexes + lent + calls.map(encodeCall).join('')
+  return pack(isFallback ? FLAGS.fallback : 0, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
+}
+
+function encodeLoan({ token, amount }: NonNullable<ExitStep['loan']>, lenders: readonly Address[]): string {
+  const data = pack(amount, 32) + lenders.map(packAddress).join('')
+  return pack(FLAGS.loan, 1) + packAddress(token) + pack(data.length / 2, 2) + data
+}
+
+function encodeCall({ to, data, patch, getter, mayFail = false }: ExitCall): string {
+  const flags =
+    (mayFail ? FLAGS.mayFail : 0) | (patch === undefined ? 0 : FLAGS.patch) | (getter === undefined ? 0 : FLAGS.getter)
+  return [
+    pack(flags, 1) + packAddress(to) + pack(data.length / 2 - 1, 2) + data.slice(2),
+    patch === undefined
+      ? ''
+      : pack(patch.at, 2) + packAddress(patch.from) + pack(patch.question.length / 2 - 1, 2) + patch.question.slice(2),
+    getter?.slice(2) ?? '',
+  ].join('')
+}
+
+function pack(value: number | bigint, bytes: number): string {
+  return value.toString(16).padStart(2 * bytes, '0')
+}
+
+/** Decodes the outcome of a step. Throws `UpstreamError` for an unknown one. */
+export function decodeOutcome(from: LensCursor, { tokens }: Pick<ExitStep, 'tokens'>): StepOutcome {
+  const outcome = from.number(1)
+  switch (outcome) {
+    case 1: {
+      const lender = from.number(1)
+      const deltas = tokens.map(() => BigInt.asIntN(256, from.uint(32)))
+      return { kind: 'done', deltas, lender: lender === OWN ? 'own' : lender === 0 ? undefined : lender - 1 }
+    }
+    case 2:
+      return { kind: 'reverted', reason: from.hex(from.number(1)) }
+    case 3:
+      return { kind: 'too_costly' }
+    case 4:
+      return { kind: 'skipped' }
+    case 5:
+      return { kind: 'unreadable' }
+    case 6:
+      return { kind: 'unfunded' }
+    default:
+      throw new UpstreamError(`Cannot decode the lens: unknown outcome ${outcome}`)
+  }
+}

@@ -1,0 +1,190 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem'
+import { executeUnits } from '../../../../src/chain/call/exit/execute.ts'
+import { LENS_RUNTIME } from '../../../../src/chain/call/exit/lens_artifact.ts'
+import { type ExitStep, type ExitUnit, encodeUnits, type StepOutcome } from '../../../../src/chain/call/exit/step.ts'
+import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
+import { ownCreationCode } from '../../../devnet/artifacts.ts'
+import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
+import { createSend, type Send } from '../../../devnet/transaction.ts'
+import { useFaultyChain } from '../../../support/endpoint.ts'
+
+const never = createWork(new AbortController().signal)
+const MOODS = ['Plain', 'Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Reenters', 'Lies', 'Refuses', 'Keeps'] as const
+const ABI = parseAbi([
+  'function setMood(uint8)',
+  'function setLimit(uint256)',
+  'function setScript(address, bytes)',
+  'function mint(address, uint256)',
+  'function pay(uint256)',
+  'function settle(uint256)',
+  'function limit() view returns (uint256)',
+  'function self() view returns (address)',
+  'function balanceOf(address) view returns (uint256)',
+])
+type FunctionName = (typeof ABI)[number]['name']
+const encode = (functionName: FunctionName, ...args: readonly unknown[]) =>
+  encodeFunctionData({ abi: ABI, functionName, args } as never)
+
+const chain = useFaultyChain()
+const wallet = toWalletAddress('leaves')
+const lender = toWalletAddress('lends')
+let rpc: Rpc
+let send: Send
+let good: Address
+let bad: Address
+
+beforeAll(async () => {
+  rpc = createRpc(chain.anvil.rpcUrl)
+  send = createSend(rpc)
+  const receipts = await send([0, 1].map(() => ({ from: BANK, data: ownCreationCode('MoodToken') })))
+  ;[good = '0x', bad = '0x'] = receipts.map(({ contractAddress }) => contractAddress as Address)
+  await send([{ from: BANK, to: good, data: encode('mint', lender, 1_000n) }])
+}, 60_000)
+
+const setMood = (mood: (typeof MOODS)[number]) =>
+  send([{ from: BANK, to: bad, data: encode('setMood', MOODS.indexOf(mood)) }])
+
+/** A step in which a token pays the wallet, or takes back. */
+function move(token: Address, amount: bigint, more: Partial<ExitStep> = {}): ExitStep {
+  const data = amount > 0n ? encode('pay', amount) : encode('settle', -amount)
+  return { tokens: [token], calls: [{ to: token, data }], ...more }
+}
+
+async function execute(units: readonly ExitUnit[], { as = wallet, lenders = [lender] } = {}) {
+  const block = await readLatestBlock(chain.endpoint, 1, never)
+  return await executeUnits(chain.endpoint, { wallet: as, units, lenders, block, clock: systemClock }, never)
+}
+
+/** Outcomes of the steps of each unit: what arrived of the first token, or what became of the step. */
+async function outcomes(units: readonly ExitUnit[], options?: Parameters<typeof execute>[1]) {
+  const { units: results } = await execute(units, options)
+  const short = (step: StepOutcome) => (step.kind === 'done' ? step.deltas[0] : step.kind)
+  return results.map((each) => (each.kind === 'run' ? each.steps.map(short) : each.kind))
+}
+
+test('steps run one after the other as the wallet, each is undone as a whole, and the chain does not change', async () => {
+  await setMood('Plain')
+  const failing: ExitStep = {
+    tokens: [good],
+    calls: [
+      { to: good, data: encode('pay', 7n) },
+      { to: good, data: encode('settle', 1_000n) },
+    ],
+  }
+  const steps = [move(good, 50n), failing, move(good, -50n), move(good, -1n), move(good, 3n)]
+  expect(await outcomes([{ steps }, { steps: [move(bad, 9n)] }])).toEqual([
+    [50n, 'reverted', -50n, 'reverted', 3n],
+    [9n],
+  ])
+  expect(BigInt(await rpc.call<Hex>('eth_call', { to: good, data: encode('balanceOf', wallet) }, 'latest'))).toBe(0n)
+})
+
+test('a fallback is tried only after a failure, and words are lowered to what a contract answers', async () => {
+  await setMood('Plain')
+  await send([{ from: BANK, to: good, data: encode('setLimit', 20n) }])
+  const patch = { at: 4, from: good, question: encode('limit') }
+  const bounded = { calls: [{ to: good, data: encode('pay', 100n), patch }], tokens: [good], isFallback: true }
+  const least = { ...bounded, calls: [{ to: good, data: encode('pay', 5n), patch }] }
+  const named = { tokens: [good], calls: [{ to: good, data: encode('pay', 4n), getter: encode('self') }] }
+  expect(
+    await outcomes([
+      { steps: [move(good, 100n), bounded, bounded] },
+      { steps: [move(good, 1n), bounded, least, named] },
+    ]),
+  ).toEqual([
+    ['reverted', 20n, 'skipped'],
+    [1n, 'skipped', 'skipped', 4n],
+  ])
+  await send([{ from: BANK, to: good, data: encode('setLimit', 2n ** 256n - 1n) }])
+  const { units } = await execute([{ steps: [move(good, -5n)] }])
+  expect(units).toMatchObject([
+    { steps: [{ kind: 'reverted', reason: expect.stringContaining(toHex('Too little').slice(2)) }] },
+  ])
+})
+
+test('loans come from the first lender that has enough and takes no part, or are made up', async () => {
+  const repay = move(good, -400n, { loan: { token: good, amount: 400n } })
+  const lenders = [BANK, lender]
+  const { units } = await execute([{ steps: [repay, repay, move(good, 1n)] }], { lenders })
+  const lent = { kind: 'done', deltas: [0n], lender: 1 }
+  expect(units).toMatchObject([{ lenders, steps: [lent, lent, { kind: 'done', deltas: [1n] }] }])
+  const own = { kind: 'done', deltas: [-400n], lender: 'own' }
+  const made = await execute(
+    [{ steps: [repay, repay, repay, move(good, 1n)] }, { steps: [repay], parties: [lender] }],
+    {
+      lenders,
+    },
+  )
+  expect(made.units).toMatchObject([{ steps: [own, own, own, { kind: 'done', deltas: [1n] }] }, { steps: [own] }])
+})
+
+for (const mood of ['Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Refuses', 'Keeps', 'Lies'] as const) {
+  test(`a token that ${mood} changes no figure but its own`, async () => {
+    await setMood(mood)
+    const expected: Readonly<Record<typeof mood, 'too_costly' | 'reverted' | bigint>> = {
+      Loops: 'too_costly',
+      RevertsMebibyte: 'too_costly',
+      ReturnsMebibyte: 'too_costly',
+      Refuses: 'reverted',
+      Keeps: 0n,
+      Lies: 6n,
+    }
+    const units = [
+      { steps: [move(good, 2n)] },
+      { steps: [move(bad, 6n)], suspects: [bad] },
+      { steps: [move(good, 3n)] },
+    ]
+    expect(await outcomes(units)).toEqual([[2n], [expected[mood]], [3n]])
+  })
+}
+
+test('a contract that used up the gas of two steps is not called again on later pages', async () => {
+  await setMood('Loops')
+  const hostile = Array.from({ length: 60 }, () => ({ steps: [move(bad, 1n)], suspects: [bad] }))
+  const all = await outcomes([{ steps: [move(good, 2n)] }, ...hostile, { steps: [move(good, 3n)] }])
+  expect([all[0], all.at(-1)]).toEqual([[2n], [3n]])
+  expect(all.filter((each) => each === 'too_costly').length).toBeGreaterThan(30)
+  expect(new Set(all.slice(1, -1).flat())).toEqual(new Set(['too_costly']))
+})
+
+test('whoever re-enters is answered as an account without code would, also with the code of the lens', async () => {
+  await setMood('Reenters')
+  const copy = toWalletAddress('copies')
+  await rpc.call('anvil_setCode', copy, LENS_RUNTIME)
+  const theft = encodeUnits(wallet, [{ steps: [move(good, -2n)] }])
+  const step = `0x${theft.slice(2 + 2 * 43)}` as const
+  for (const [accomplice, script] of [
+    [wallet, theft],
+    [wallet, step],
+    [wallet, encode('balanceOf', wallet)],
+    [wallet, '0x'],
+  ] as const) {
+    await send([{ from: BANK, to: bad, data: encode('setScript', accomplice, script) }])
+    expect(await outcomes([{ steps: [move(good, 2n), move(bad, 6n), move(good, -2n)] }])).toEqual([[2n, 6n, -2n]])
+  }
+  await send([{ from: BANK, to: bad, data: encode('setScript', copy, theft) }])
+  const [unit] = await outcomes([{ steps: [move(good, 2n), move(bad, 6n), move(good, -2n)] }])
+  // The copy answers its caller, and asked the wallet in vain.
+  expect(unit).toEqual([2n, 'reverted', -2n])
+})
+
+test('a wallet with code of its own is told, and one that takes part itself is not tried', async () => {
+  await setMood('Plain')
+  const steps = [move(good, 2n)]
+  expect(await execute([{ steps }])).toMatchObject({ hasOwnCode: false })
+  const [receipt] = await send([{ from: BANK, data: ownCreationCode('Actor') }])
+  const contract = receipt?.contractAddress as Address
+  expect(await execute([{ steps }], { as: contract })).toMatchObject({ hasOwnCode: true, units: [{ kind: 'run' }] })
+  expect(await outcomes([{ steps }, { steps: [move(bad, 2n)] }], { as: good })).toEqual(['unsupported', [2n]])
+})
+
+test('an endpoint that ignores or refuses overrides is refused', async () => {
+  for (const how of ['ignore', 'refuse'] as const) {
+    chain.rpc.rule(() => ({ kind: 'no_overrides', how }))
+    await expect(execute([{ steps: [move(good, 2n)] }])).rejects.toThrow(/runs no lens|override/)
+  }
+})
