@@ -24,6 +24,7 @@ import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
  *     present/   pure: the figures as answers have them, and the schemas of answers
  *     read/      queries a chain: state at one pinned block, and its interpretation; log streams; readers for triggers
  *     holdings   queries a chain too: the rows of a wallet's portfolio
+ *     exit       pure: how these rows are taken out, as steps
  *     watch      queries a chain too: the figures that triggers watch
  *     snapshot   queries a chain too: a market at a midnight
  *     protocol   what its kind asks of it, instead of routes and holdings

@@ -11,6 +11,7 @@ import { type PricedToken, toPriceOutcome } from '../finance/token/priced_token.
 import type { Token } from '../finance/token/token.ts'
 import type { Withdrawable } from '../finance/withdrawable.ts'
 import type { Work } from '../lib/async/work.ts'
+import type { HoldingExit } from './exit.ts'
 import type { FamilyTarget } from './moment.ts'
 
 /** An amount of one token that a wallet holds or owes in a position of a family. */
@@ -103,6 +104,10 @@ export interface Holdings {
   readonly emptied?: readonly Address[]
   /** Holdings missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
+  /** How the rows are taken out; absent if the family does not say. */
+  readonly listExits?: () => readonly HoldingExit[]
+  /** Contracts of the family that hold what many own: they lend it to the execution of exits of other families. */
+  readonly lenders?: readonly Address[]
 }
 
 /** Chain and block of a query for a wallet's holdings. */

@@ -194,7 +194,7 @@ test('rooms above the families name none of them', () => {
 })
 
 test('a family has one shape: tables, reading, mathematics, presentation, routes, holdings, and events if it has a past', () => {
-  const shape = /^((table|read|math|present|routes|event)(\/.*)?|protocol|holdings|watch|snapshot|mod)$/
+  const shape = /^((table|read|math|present|routes|event)(\/.*)?|protocol|holdings|exit|watch|snapshot|mod)$/
   const files = ['src/family/*/', ...MADE_UP.map(([folder]) => folder)]
     .flatMap((folder) => [...new Glob(`${folder}**/*.ts`).scanSync(ROOT)])
     .flatMap((path) => familyFile(bringHome(path))?.name ?? [])

@@ -1,5 +1,6 @@
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
+import { exitAccounts } from './exit.ts'
 import { getMarketTokens, toHoldings } from './present/holdings.ts'
 import type { LendingReader } from './read/read.ts'
 
@@ -27,11 +28,14 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'pa
           const market = deployments[broken.market]?.market
           throw new ContractUnresponsiveError(`market "${market}" does not return the wallet's ${broken.part}`)
         }
+        const rows = toHoldings(read, deployments)
         return {
           block: read.block,
-          rows: toHoldings(read, deployments),
+          rows,
           ownTokens: getMarketTokens(read),
           notRead: [],
+          listExits: () => exitAccounts(read, { wallet, deployments, rows }),
+          lenders: read.tokens.map(({ supplyToken }) => supplyToken),
         }
       }
     },

@@ -29,8 +29,12 @@ export function createHoldingsReader<
     readonly readWithdrawn: WithdrawnReader<Position>
   },
 ): HoldingsReader {
-  const { name: family, getManager, toHeldParts, withdrawn } = protocol
+  const { name: family, getManager, toHeldParts, withdrawn, exitPosition, listLenders } = protocol
   const getManagerAddress = memoize((deployment: Deployment) => checksumAddress(getManager(deployment)))
+
+  function toIds({ deployment, tokenId }: Position) {
+    return { family, manager_address: getManagerAddress(deployment), token_id: `${tokenId}` }
+  }
 
   /** Converts positions to rows, without empty ones. */
   function toRows(
@@ -40,7 +44,7 @@ export function createHoldingsReader<
   ): Holding[] {
     const rows: Holding[] = []
     for (const [index, position] of positions.entries()) {
-      const ids = { family, manager_address: getManagerAddress(position.deployment), token_id: `${position.tokenId}` }
+      const ids = toIds(position)
       const context = { withdrawal: withdrawals?.get(position), withdrawn: principals[index] }
       for (const { part, refused, ...amounts } of toHeldParts(position, context)) {
         addLiquidityRows(rows, position, { ...amounts, position: { ...ids, part }, refused })
@@ -79,6 +83,8 @@ export function createHoldingsReader<
           ownTokens: [],
           emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
+          listExits: () => positions.map((each) => ({ position: toIds(each), ...exitPosition(each) })),
+          lenders: listLenders === undefined ? [] : deployments.flatMap(listLenders),
         }
       }
     },

@@ -9,6 +9,7 @@ import type { Work } from '../../lib/async/work.ts'
 import type { FamilyServices, IndexableHistory } from '../contract.ts'
 import type { Holding, HoldingsRequest } from '../holding.ts'
 import type { FamilyTarget, HistoricalTargets } from '../moment.ts'
+import type { PositionExit } from './exit.ts'
 import type { ManagedHistoryQuery } from './histories.ts'
 import type { ClassifiedPositions, UnreadablePosition } from './list/classify.ts'
 import type { PositionHistoryReader } from './position_history/reader.ts'
@@ -244,6 +245,10 @@ export interface LiquidityProtocol<
   readonly toHeldParts: (position: Position, context: FigureContext<Withdrawal>) => readonly HeldPart[]
   /** Rewards of a position, also those of which nothing can be claimed now. Absent if the protocol has none. */
   readonly computeRewards?: (position: Position) => readonly Reward[]
+  /** How its owner takes a position out. */
+  readonly exitPosition: (position: Position) => PositionExit
+  /** Contracts of a deployment that hold the tokens of many pools. @default none */
+  readonly listLenders?: (deployment: Deployment) => readonly Address[]
   /** Presents the pool, its fee rule among it, without its square-root price. */
   readonly presentPool: (position: Position) => object
   /** Fields of the figures that only this protocol has. @default none */

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam_filter.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
+import { exitMarket } from './exit.ts'
 import { toHoldings } from './present/holdings.ts'
 import { type EnteredMarketsReader, type PendingMarkets, takeFirstIds } from './read/entered_markets.ts'
 import type { PositionReader } from './read/read.ts'
@@ -30,6 +31,7 @@ export function createHoldingsReader(options: {
           : { stored: undefined, all: entered.markets(target, wallet, work) }
       let latestIds = pending.stored ?? (await pending.all).marketIds
       const known = getKnownTokens(client.chain)
+      const contracts = deployments.map(({ morpho }) => morpho)
       const readMarkets = async (
         marketIds: readonly Hex[],
         { endpoint, block: at, positionsMax }: HoldingsRequest,
@@ -47,6 +49,9 @@ export function createHoldingsReader(options: {
           ...countOmitted({ family: 'morpho-blue', kind: 'supplied', count: marketIds.length }, positionsMax),
           ownTokens: [],
           notRead: [],
+          listExits: () =>
+            heldMarkets.flatMap((held) => contracts.map((morpho) => exitMarket(held, { wallet, morpho }))),
+          lenders: contracts,
         }
       }
       return async (request, within) => {

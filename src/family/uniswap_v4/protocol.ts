@@ -1,4 +1,5 @@
 import type { LiquidityProtocol } from '../liquidity/protocol.ts'
+import { exitPosition } from './exit.ts'
 import { computeCountedAmounts, computeHeldAmounts, type Withdrawal } from './math/figures.ts'
 import { listUncoveredFields, OUTPUTS, presentPool, presentWithdrawal, toHeldParts } from './present.ts'
 import { CHANGE_STREAM, toChangeTarget } from './read/change/stream.ts'
@@ -36,6 +37,8 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
     return { fees, total: counted && [counted] }
   },
   toHeldParts,
+  exitPosition,
+  listLenders: ({ poolManager }) => [poolManager],
   presentPool,
   presentWithdrawal,
   outputs: OUTPUTS,

@@ -2,6 +2,7 @@ import type { ObjectEntries } from 'valibot'
 import { toLowerHex } from '../../../chain/call/words.ts'
 import type { LiquidityProtocol } from '../protocol.ts'
 import type { EnumerableDeployment, EnumerableExchange } from './exchange.ts'
+import { exitPosition } from './exit.ts'
 import { isOwed, splitOwed } from './math/fees.ts'
 import { computeHeldAmounts } from './math/figures.ts'
 import { createFlowHistoryReader } from './position_history/reader.ts'
@@ -43,6 +44,7 @@ export function createEnumerableProtocol(
       computeRewards: ({ rewards = [] }: Position) =>
         rewards.map(({ token, words }) => ({ token, ...computeReward(words) })),
     }),
+    exitPosition,
     presentPool: (position) => pool.present(position.pool),
     outputs: buildEnumerableOutputs(exchange, pool.entries),
     listUncoveredFields: (position) => (isOwed(position) ? SPLIT_FIELDS : []),

@@ -30,6 +30,7 @@ export interface HeldMarket {
   readonly supplied: bigint
   /** Raw units of the loan token, rounded up. */
   readonly owed: bigint
+  readonly borrowShares: bigint
   /** Raw units of the collateral token. */
   readonly collateral: bigint
   readonly loan: MarketToken
@@ -105,6 +106,7 @@ function interpretEntry(entry: RawEntry, marketId: Hex, context: Context): Marke
     market: state.market,
     isAccrued: state.isAccrued,
     ...toAssets(state.position, state.market),
+    borrowShares: state.position.borrowShares,
     collateral,
     loan: toMarketToken(entry.loan, entry.loanUsd),
     collateralToken: isIdle ? undefined : toMarketToken(entry.collateralToken, entry.collateralUsd),

@@ -28,6 +28,7 @@ function market(overrides: Partial<HeldMarket>): HeldMarket {
     isAccrued: true,
     supplied: 300_000n,
     owed: 250_000n,
+    borrowShares: 1n,
     collateral: 12n * 10n ** 18n,
     loan: token('1', 6),
     collateralToken: token('2', 18, { units: 3_000n, scale: 0, source: 'feed' }),
