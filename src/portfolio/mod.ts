@@ -5,12 +5,14 @@ import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
 import type { Route } from '../http/route/route.ts'
 import { createWork } from '../lib/async/work.ts'
+import { createExitReader, type ExitReader } from './exit/read.ts'
 import { createBorrowedPriceReader } from './read/borrowed_price.ts'
 import { createAccountAssetReader } from './read/read_accounts.ts'
 import { createAssetReader } from './read/read_chain.ts'
 import { createWalletReader } from './read/read_wallet.ts'
 import { assetsRoute } from './routes/assets.ts'
 import { balanceRoute } from './routes/balance.ts'
+import { exitRoute } from './routes/exit.ts'
 import type { NativeDoublesByChain } from './routes/input.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
@@ -29,7 +31,12 @@ export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const { chainIds, nativeDoubles } = setup
   const options = { chainIds, nativeDoubles, portfolio: () => getReaders(setup).portfolio }
   const snapshots = () => getReaders(setup).snapshots
-  return [balanceRoute(options), assetsRoute(options), snapshotsRoute({ chainIds, nativeDoubles, snapshots })]
+  return [
+    balanceRoute(options),
+    assetsRoute(options),
+    exitRoute({ ...options, exits: () => getReaders(setup).exits }),
+    snapshotsRoute({ chainIds, nativeDoubles, snapshots }),
+  ]
 }
 
 /** Background work: takes the last midnight for wallets with snapshots. */
@@ -39,6 +46,7 @@ export function portfolioWork(setup: PortfolioSetup): BackgroundWork {
 
 interface Readers {
   readonly portfolio: Portfolio
+  readonly exits: ExitReader
   readonly snapshots: SnapshotReader
 }
 
@@ -76,6 +84,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       listTokenLists,
       listOmitted: (chainId) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
     },
+    exits: createExitReader({ clients, clock }),
     snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
   }
 }

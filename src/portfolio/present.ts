@@ -71,11 +71,11 @@ export function presentSnapshot(snapshot: DaySnapshot) {
 export function presentRow(row: Row) {
   const { chainId, kind, token, amount, price, marks, verdict, rest, withdrawal, position, frozenAmount, slot } = row
   const gap = findRowGap(row)
-  const { address, symbol, name, decimals } = token
+  const { decimals } = token
   return {
     chain_id: chainId,
     kind,
-    token: { id: formatTokenId(address), symbol, decimals: decimals ?? null, name },
+    token: presentToken(token),
     amount: presentAmount(amount, decimals),
     price_usd: price === undefined ? null : formatExact(price.units, price.scale),
     price_source: price?.source ?? null,
@@ -104,6 +104,11 @@ export function presentRow(row: Row) {
   }
 }
 
+/** Presents a token. */
+export function presentToken({ address, symbol, name, decimals }: Row['token']) {
+  return { id: formatTokenId(address), symbol, decimals: decimals ?? null, name }
+}
+
 function presentWithdrawal(withdrawal: Row['withdrawal'], decimals: number | undefined) {
   const { raw, value } = withdrawal ?? {}
   if (raw === undefined) return null
@@ -114,7 +119,8 @@ function formatTokenId(address: string): string {
   return isHex(address) ? checksumAddress(address) : address
 }
 
-function presentAmount(raw: bigint, decimals: number | undefined) {
+/** Presents an amount in smallest units and in whole tokens. */
+export function presentAmount(raw: bigint, decimals: number | undefined) {
   return { raw: String(raw), amount: decimals === undefined ? null : formatExact(raw, decimals) }
 }
 

@@ -117,18 +117,28 @@ export const snapshotsOutput = v.strictObject({
   ),
 })
 
+/** A token as rows show it. */
+export const token = v.strictObject({
+  id: v.pipe(address, v.description("The zero address for the native token, on Solana 32 ones: the system program's")),
+  symbol: v.string(),
+  decimals: v.pipe(v.nullable(nonNegativeInteger), v.description('Null if the token has none that can be used')),
+  name: v.string(),
+})
+
+/** Where a row is. */
+export const rowPosition = v.pipe(
+  v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
+  v.description(
+    'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
+      'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
+      'principal that its history does not tell apart yet; `queued` is collateral of Kamino in a withdraw ticket',
+  ),
+)
+
 const row = v.strictObject({
   chain_id: chainId,
   kind: v.picklist(ROW_KINDS),
-  token: v.strictObject({
-    id: v.pipe(
-      address,
-      v.description("The zero address for the native token, on Solana 32 ones: the system program's"),
-    ),
-    symbol: v.string(),
-    decimals: v.pipe(v.nullable(nonNegativeInteger), v.description('Null if the token has none that can be used')),
-    name: v.string(),
-  }),
+  token,
   amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
   price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
   price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
@@ -175,14 +185,7 @@ const row = v.strictObject({
     ),
   ),
   incomplete,
-  position: v.pipe(
-    v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
-    v.description(
-      'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
-        'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
-        'principal that its history does not tell apart yet; `queued` is collateral of Kamino in a withdraw ticket',
-    ),
-  ),
+  position: rowPosition,
   frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
   frozen_amount: v.optional(
     v.pipe(

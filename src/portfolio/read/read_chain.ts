@@ -173,6 +173,11 @@ function toChainAssets(
     notRead,
     omitted: dust.omitted,
     assets: [...assets, ...dust.assets],
+    exits: {
+      block: balances.block,
+      list: () => holdings.flatMap(({ listExits }) => listExits?.() ?? []),
+      lenders: holdings.flatMap(({ lenders = [] }) => lenders),
+    },
     ...(holdings.some(({ itemize }) => itemize) && {
       async itemize(work) {
         const itemized = holdings.map(async (each) => ({ ...each, rows: (await each.itemize?.(work)) ?? each.rows }))

@@ -1,4 +1,6 @@
+import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
+import type { HoldingExit } from '../../family/exit.ts'
 import type {
   AccountToken,
   HeldToken,
@@ -72,6 +74,12 @@ export interface AssetsRead {
   readonly notRead: readonly string[]
   /** Number of single-unit tokens without decimals, which are not assets; absent if they were not read. */
   readonly nfts?: number
+  /** How its families' rows are taken out, and which contracts may lend to that; absent where nothing executes it. */
+  readonly exits?: {
+    readonly block: Block
+    readonly list: () => readonly HoldingExit[]
+    readonly lenders: readonly Address[]
+  }
   /** How families found positions, if there may be more. */
   readonly searches?: readonly (HoldingsSearch & { readonly family: string })[]
 }

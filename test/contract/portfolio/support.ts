@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
+import type { Family } from '../../../src/family/contract.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -18,9 +19,10 @@ import { createTestServices } from '../../support/family.ts'
 import { createHurriedClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from '../family/morpho_blue/support.ts'
+import { DEPLOYMENT as UNISWAP_V4_DEPLOYMENT } from '../family/uniswap_v4/support.ts'
 
 /** Families that portfolios are tested with, as the devnet has them. */
-const ROWS = { uniswapV3: [DEPLOYMENT], aaveV3: DEPLOYMENTS, morphoBlue: MORPHO }
+const ROWS = { uniswapV3: [DEPLOYMENT], uniswapV4: UNISWAP_V4_DEPLOYMENT, aaveV3: DEPLOYMENTS, morphoBlue: MORPHO }
 
 /** A client of a chain, and the JSON-RPC requests that it sent, the check of its id apart. */
 export function countedClient(chain: FinanceChain): { readonly client: FinanceClient; readonly requests: string[] } {
@@ -48,13 +50,16 @@ export function createPortfolio(
     readonly db?: Database
     readonly clock?: Clock
     readonly history?: History
+    /** Families beside those. */
+    readonly more?: readonly Family[]
     /** Deployments that replace those of the devnet. */
     readonly deployments?: Partial<typeof ROWS>
   } = {},
 ) {
   const services = createTestServices({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
-  const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE])]
+  const { more = [] } = options
+  const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE]), ...more]
   const rows = new Map(chainIds.map((id) => [id, { ...ROWS, ...(id !== 1 && { aaveV3: [] }), ...options.deployments }]))
   const described = {
     chainIds,
@@ -73,6 +78,7 @@ export function createPortfolio(
   return {
     routes,
     routeAt: findRoute,
+    exit: (query: string) => callRoute(findRoute('exit'), { query }),
     balance: (query: string) => callRoute(findRoute('balance'), { query }),
     assets: (query: string) => callRoute(findRoute('assets'), { query }),
     snapshots: (query: string) => callRoute(findRoute('snapshots'), { query }),

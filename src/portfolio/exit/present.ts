@@ -1,0 +1,99 @@
+import { formatUsdE6 } from '../../finance/figure.ts'
+import { sumE6 } from '../../finance/price/price.ts'
+import { presentAmount, presentToken } from '../present.ts'
+import { classifyAssets } from '../sum/classify.ts'
+import type { HeldAsset, Row } from '../sum/row.ts'
+import { computeTotal, type TotalOptions } from '../sum/total.ts'
+import type { OutsideMoney } from './attribute.ts'
+import type { WalletExit } from './read.ts'
+
+/** The rows of a wallet on a chain, the assets that they are of, and what came of them. */
+export interface ExitRead {
+  readonly rows: readonly Row[]
+  readonly assets: ReadonlyMap<Row, HeldAsset>
+  readonly exit: WalletExit
+  /** False if the rows may not be all. */
+  readonly isComplete: boolean
+  readonly totals: TotalOptions
+}
+
+/**
+ * Presents what of a wallet's rows arrives. `blocked_usd` is what the book counts and does not arrive, accounts apart that
+ * are left behind because they owe more than they own: those lack `walked_away_usd`.
+ *
+ * @figure book_usd, arrives_usd, blocked_usd, walked_away_usd
+ * @source definition: `arrives_usd` is the sum of what arrives, debts negative, by the rules of `/v1/portfolio/balance`
+ * @proof test/contract/portfolio/exit_test.ts
+ */
+export function presentExit({ rows, assets, exit, isComplete, totals }: ExitRead) {
+  const arrived = new Map(
+    classifyArrived(rows, assets, exit).map(([row, counted]): readonly [Row, Row] => [row, counted]),
+  )
+  const book = computeTotal(rows, totals).netE6
+  const arrives = computeTotal([...arrived.values()], totals).netE6 ?? (arrived.size === 0 ? 0n : undefined)
+  const walkedAway = -sumE6(exit.insolvent.flatMap(({ verdict }) => (verdict.counted ? [verdict.value] : [])))
+  const isTold = book !== undefined && arrives !== undefined
+  return {
+    book_usd: book === undefined ? null : formatUsdE6(book),
+    arrives_usd: arrives === undefined ? null : formatUsdE6(arrives),
+    blocked_usd: isTold ? formatUsdE6(book - arrives + walkedAway) : null,
+    walked_away_usd: formatUsdE6(walkedAway),
+    outside: presentOutside(exit.outside, rows),
+    rows: rows.map((row) => {
+      const { kind, token, amount, position } = row
+      const { blockage } = exit.lines.get(row) ?? {}
+      const part = arrived.get(row)
+      return {
+        kind,
+        token: presentToken(token),
+        position,
+        book: { ...presentAmount(amount, token.decimals), usd: presentValue(row) },
+        arrives: part === undefined ? null : { ...presentAmount(part.amount, token.decimals), usd: presentValue(part) },
+        blocked_by: blockage?.reason ?? null,
+        detail: blockage?.detail ?? null,
+      }
+    }),
+    executed_as: exit.executedAs ?? null,
+    complete: isComplete && exit.isComplete,
+  }
+}
+
+/** Classifies what arrived as if it were all that the wallet has: execution has shown that it can be paid. */
+function classifyArrived(
+  rows: readonly Row[],
+  assets: ReadonlyMap<Row, HeldAsset>,
+  { lines }: WalletExit,
+): (readonly [Row, Row])[] {
+  const arrived = rows.flatMap((row) => {
+    const asset = assets.get(row)
+    const amount = lines.get(row)?.arrived ?? 0n
+    if (asset === undefined || amount === 0n) return []
+    const refused = asset.refused?.reason === 'withdrawal_reverts' ? undefined : asset.refused
+    return [{ row, asset: { ...asset, amount, refused, payable: undefined } }]
+  })
+  const counted = classifyAssets(
+    arrived.map(({ asset }) => asset),
+    { includeUnlisted: false },
+  )
+  return arrived.flatMap(({ row }, index) => {
+    const part = counted[index]
+    return part === undefined ? [] : [[row, part] as const]
+  })
+}
+
+function presentOutside(outside: readonly OutsideMoney[], rows: readonly Row[]) {
+  const sums = new Map<string, OutsideMoney>()
+  for (const each of outside) {
+    const key = `${each.token}${each.from ?? ''}`
+    sums.set(key, { ...each, amount: each.amount + (sums.get(key)?.amount ?? 0n) })
+  }
+  return [...sums.values()].flatMap(({ token: address, amount, from }) => {
+    const token = rows.find((row) => row.token.address === address)?.token
+    if (token === undefined) return []
+    return [{ token: presentToken(token), amount: presentAmount(amount, token.decimals), from: from ?? null }]
+  })
+}
+
+function presentValue({ verdict }: Row): string | null {
+  return verdict.counted ? formatUsdE6(sumE6([verdict.value])) : null
+}

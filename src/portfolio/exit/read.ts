@@ -1,0 +1,175 @@
+import type { Address } from 'viem'
+import { type ExitOutcome, type ExitQuery, executeUnits } from '../../chain/call/exit/execute.ts'
+import { type Endpoint, LensUnsupportedError, RpcRefusedError } from '../../chain/rpc/client.ts'
+import type { HoldingExit } from '../../family/exit.ts'
+import type { FinanceClient } from '../../finance/chain.ts'
+import type { Work } from '../../lib/async/work.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { groupBy } from '../../lib/group_by.ts'
+import type { AssetsRead, Row } from '../sum/row.ts'
+import { attribute, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
+import { abandon, findAbandonment } from './settle.ts'
+
+/** Most units that an exit executes, the worthiest: strangers can give a wallet any number of positions. */
+const UNITS_MAX = 300
+/** Time limit over all calls and attempts, milliseconds. */
+const BUDGET_MS = 12_000
+
+/** How an exit was executed. */
+export const EXECUTIONS = ['own_code', 'replaced_code', 'protocol_multicall', 'simulated'] as const
+type Execution = (typeof EXECUTIONS)[number]
+
+/** What came of all rows of a wallet on a chain. */
+export interface WalletExit {
+  readonly lines: ReadonlyMap<Row, RowExit>
+  readonly outside: readonly OutsideMoney[]
+  /** Rows of accounts that owe more than they own. */
+  readonly insolvent: readonly Row[]
+  /** Undefined if nothing had to be executed, or nothing could be. */
+  readonly executedAs: Execution | undefined
+  /** True if each row was tried, or has a reason of its own. */
+  readonly isComplete: boolean
+}
+
+/** The wallet, and the read of its chain. */
+interface WalletExitQuery {
+  /** An EVM address, checksummed, or a Solana address. */
+  readonly wallet: string
+  /** Absent if the wallet has nothing there. */
+  readonly read: Pick<AssetsRead, 'exits'> | undefined
+  /** True for a past block. */
+  readonly isDated: boolean
+  readonly rows: readonly Row[]
+}
+
+/** Reads what arrives of wallets' rows. */
+export interface ExitReader {
+  /**
+   * Executes all that a wallet would do to take out its rows, at the block of their read. Accounts that are worth less
+   * than nothing are left behind. Throws `UnavailableError` if the chain cannot be read.
+   */
+  read(query: WalletExitQuery, work: Work): Promise<WalletExit>
+}
+
+/** Creates a reader over clients by chain id. */
+export function createExitReader(options: {
+  readonly clients: ReadonlyMap<number, FinanceClient>
+  readonly clock: Clock
+}): ExitReader {
+  const { clients, clock } = options
+  return {
+    async read({ wallet, read, isDated, rows }, work) {
+      const { exits } = read ?? {}
+      const run: Run = async (units) => {
+        if (exits === undefined || units.length === 0) return undefined
+        const client = clients.get(exits.block.chainId)
+        if (client === undefined) return undefined
+        const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock }
+        return await client.read((endpoint, within) => tryUnits(endpoint, query, within), {
+          work,
+          budgetMs: BUDGET_MS,
+          ...(isDated && { past: exits.block }),
+        })
+      }
+      return await readExit(rows, exits?.list() ?? [], run)
+    },
+  }
+}
+
+/** Executes exits; undefined if there are none, or if no endpoint can. */
+type Run = (exits: readonly HoldingExit[]) => Promise<ExitOutcome | undefined>
+
+async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], run: Run): Promise<WalletExit> {
+  const exits = new Map(listed.map((exit) => [toUnitKey(exit.position), exit]))
+  const positions = rows.filter(({ position }) => position !== null)
+  const units = [...groupBy(positions, ({ position }) => toUnitKey(position ?? { family: '' }))].flatMap(
+    ([key, unitRows]) => {
+      const exit = exits.get(key)
+      return exit === undefined ? [] : [{ exit, rows: unitRows, worth: Math.max(...unitRows.map(getWorth)) }]
+    },
+  )
+  units.sort((a, b) => b.worth - a.worth)
+  const [tried, omitted] = [units.slice(0, UNITS_MAX), units.slice(UNITS_MAX)]
+  const first = await run(tried.map(({ exit }) => exit))
+  const found = [
+    ...tried.map(({ exit, rows }, index) => attribute(exit, rows, first?.units[index] ?? UNSUPPORTED)),
+    ...omitted.map(({ exit, rows }) => attribute(exit, rows, TOO_COSTLY)),
+  ]
+  const settled = await settle(found, run)
+  const lines = new Map<Row, RowExit>(settled.units.flatMap((unit) => toLines(unit)))
+  for (const row of rows) if (!lines.has(row)) lines.set(row, toUntried(row))
+  const isWhole = first?.units.every(({ kind }) => kind !== 'unsupported') ?? tried.length === 0
+  return {
+    lines,
+    outside: settled.units.flatMap(({ outside }) => outside),
+    insolvent: settled.insolvent,
+    executedAs: first && (first.hasOwnCode ? 'replaced_code' : 'own_code'),
+    isComplete:
+      isWhole &&
+      first?.hasOwnCode !== true &&
+      positions.every((row) => row.amount === 0n || exits.has(toUnitKey(row.position ?? { family: '' }))),
+  }
+}
+
+const UNSUPPORTED = { kind: 'unsupported' } as const
+const TOO_COSTLY = { kind: 'too_costly' } as const
+
+/** Leaves accounts behind, and takes out without them what their debts do not hold. */
+async function settle(
+  units: readonly UnitExit[],
+  run: Run,
+): Promise<{ readonly units: readonly UnitExit[]; readonly insolvent: readonly Row[] }> {
+  const abandonments = units.flatMap((unit) => findAbandonment(unit) ?? [])
+  const left = new Map(abandonments.map((each) => [each.unit, each]))
+  const free = abandonments.flatMap(({ unit: { exit, rows }, rows: account }) => {
+    const steps = exit.steps.filter(({ isFree = false }) => isFree)
+    return steps.length === 0 ? [] : [{ exit: { ...exit, steps }, rows: rows.filter((row) => !account.has(row)) }]
+  })
+  const second = await run(free.map(({ exit }) => exit))
+  const again = free.map(({ exit, rows }, index) => attribute(exit, rows, second?.units[index] ?? UNSUPPORTED))
+  return {
+    units: [
+      ...units.map((unit) => {
+        const abandonment = left.get(unit)
+        return abandonment === undefined ? unit : abandon(abandonment)
+      }),
+      ...again,
+    ],
+    insolvent: abandonments.flatMap(({ rows, lacking }) => (lacking === undefined ? [] : [...rows])),
+  }
+}
+
+/** Executes units; undefined if the endpoint does not override code. */
+async function tryUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promise<ExitOutcome | undefined> {
+  try {
+    return await executeUnits(endpoint, query, work)
+  } catch (error) {
+    if (error instanceof RpcRefusedError || error instanceof LensUnsupportedError) return undefined
+    throw error
+  }
+}
+
+function toLines({ rows, lines }: UnitExit): (readonly [Row, RowExit])[] {
+  return rows.flatMap((row, index) => {
+    const line = lines[index]
+    return line === undefined ? [] : [[row, line] as const]
+  })
+}
+
+/** What of a row arrives that no family takes out: all of it, if it is in the wallet already. */
+function toUntried(row: Row): RowExit {
+  if (row.amount === 0n) {
+    const detail = row.verdict.counted ? '' : row.verdict.detail
+    return { arrived: 0n, blockage: { reason: 'too_costly', detail } }
+  }
+  if (row.position === null) return { arrived: row.amount }
+  return {
+    arrived: 0n,
+    blockage: { reason: 'unsupported', detail: `Exits of ${row.position.family} are not executed` },
+  }
+}
+
+/** Value for an order alone. */
+function getWorth({ verdict }: Row): number {
+  return verdict.counted ? Math.abs(Number(verdict.value.units)) / 10 ** verdict.value.scale : 0
+}

@@ -1,0 +1,58 @@
+import * as v from 'valibot'
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
+import { isNow, toAsOf } from '../../family/moment.ts'
+import { configuredChainId, moment, momentRule } from '../../http/request/input.ts'
+import { walletAddress } from '../../http/request/wallet.ts'
+import { defineRoute, type Route } from '../../http/route/route.ts'
+import { presentExit } from '../exit/present.ts'
+import type { ExitReader } from '../exit/read.ts'
+import { exitOutput } from '../exit/schema.ts'
+import { classifyAssets } from '../sum/classify.ts'
+import { sortRows } from '../sum/order.ts'
+import { walletRule } from './input.ts'
+import { type PortfolioOptions, readRows } from './rows.ts'
+
+/** Budget of the reads and of the calls that execute, milliseconds. */
+const BUDGET_MS = 20_000
+
+/** Defines the route that executes a wallet's exit, and undoes it. */
+export function exitRoute(options: PortfolioOptions & { readonly exits: () => ExitReader }): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/v1/portfolio/exit',
+    operation: 'portfolio_exit',
+    summary: 'Executes what a wallet would do to take out all it has on a chain, undoes it, and says what arrives.',
+    description:
+      'The rows are those of `/v1/portfolio/assets` at the same block. Every position is withdrawn as the wallet, with the ' +
+      'contracts as they are; debts are repaid first, with money from elsewhere that is subtracted. Nothing is sent to the ' +
+      'chain. Gas fees, rewards and interest after the block are not in it.',
+    input: v.pipe(
+      v.object({
+        wallet: walletAddress,
+        chain_id: configuredChainId([...options.chainIds, SOLANA_CHAIN_ID]),
+        ...moment,
+      }),
+      walletRule(),
+      momentRule(),
+    ),
+    output: exitOutput,
+    errors: [502, 503],
+    charge: { credits: 15, per: 'wallet with anything but spam' },
+    budgetMs: BUDGET_MS,
+    async read(query, { work }) {
+      const all = { ...query, allow_partial: false, include_unlisted: false }
+      const { reads, unsourced, omitted, coverage } = await readRows(options, all, work)
+      const assets = (await Promise.all(reads.map((read) => read.itemize?.(work) ?? read.assets))).flat()
+      const rows = classifyAssets(assets, { includeUnlisted: false })
+      const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
+      const [read] = reads
+      const exit = await options.exits().read({ ...query, read, rows, isDated: !isNow(query) }, work)
+      const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
+      return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
+    },
+    count: ({ rows }) => (rows.some(({ verdict }) => verdict.counted || !FREE.has(verdict.reason)) ? 1 : 0),
+    present: ({ reads, ...exit }) => ({ data: presentExit(exit), asOf: toAsOf(reads) }),
+  })
+}
+
+const FREE: ReadonlySet<string> = new Set(['spam', 'dust'])

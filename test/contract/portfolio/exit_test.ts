@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { type Address, encodeFunctionData, erc20Abi, type Hex, toHex, zeroAddress } from 'viem'
+import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
+import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
+import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
+import { ALL, repayCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
+import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
+import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
+import { BANK, TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import type { Devnet } from '../../devnet/mod.ts'
+import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
+import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
+import { createRandom } from '../../devnet/random.ts'
+import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import type { Transaction } from '../../devnet/transaction.ts'
+import { collectCall, decreaseLiquidityCall, MANAGER_ABI, multicall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '../../devnet/uniswap_v4/calls.ts'
+import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
+import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
+import { caseCount } from '../../support/cases.ts'
+import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { createPatientClock } from '../../support/test_clock.ts'
+import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
+import { allRows, createPortfolio, e6 } from './support.ts'
+
+const SEED = 20_261_130
+const WALLETS = caseCount(400, 12)
+/** Gas that a block holds, so that all transactions of a wallet fit in one. */
+const BLOCK_GAS = 2_000_000_000n
+
+let devnet: Devnet
+let aave: AaveDevnet
+let morpho: MorphoDevnet
+let v4: UniswapV4
+let database: TestDatabase
+let lister: Lister
+let wallets: readonly Address[]
+const markets = new Map<string, MorphoMarket>()
+const v4Pools = new Map<bigint, UniswapV4['pools'][keyof UniswapV4['pools']]>()
+
+beforeAll(async () => {
+  const shared = await exclusiveAave()
+  devnet = shared.devnet
+  aave = shared.aave
+  morpho = await devnet.morpho()
+  v4 = await devnet.uniswapV4()
+  for (const market of Object.values(morpho.markets)) markets.set(market.id, market)
+  const random = await aave.randomWallets(SEED, WALLETS)
+  wallets = random.wallets
+  await addPositions()
+  database = await testDatabase()
+  lister = startLister(devnet, { database })
+}, 300_000)
+
+afterAll(async () => {
+  await lister?.close()
+  await database?.close()
+  await devnet?.stop()
+}, 60_000)
+
+/** Gives the lenders and borrowers of Aave positions of all other families. */
+async function addPositions(): Promise<void> {
+  const random = createRandom(SEED)
+  const pools = Object.values(devnet.pools)
+  const pick = () => random.pick(wallets)
+  await devnet.v3.mintMany(
+    Array.from({ length: WALLETS }, () => {
+      const pool = random.pick(pools)
+      const [centre, half] = [random.pick([0, -300, 20_000]), random.pick([60, 600, 6_000])]
+      return { pool, ...rangeAround(pool, centre - half, centre + half), ...amounts(pool, 900), recipient: pick() }
+    }),
+  )
+  await devnet.send(
+    pools.flatMap((pool) =>
+      [pool.token0, pool.token1].map((tokenIn) =>
+        swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), 9_000) }),
+      ),
+    ),
+  )
+  const v4pools = Object.values(v4.pools)
+  const asks = Array.from({ length: Math.max(WALLETS, 2 * v4pools.length) }, (_, index) => {
+    const pool = v4pools[index % v4pools.length] ?? v4.pools.plain
+    const range = rangeAround(pool, random.pick([-900, 600]), random.pick([1_200, 3_000]))
+    return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 700 }), recipient: pick() }
+  })
+  const ids = await v4.mintMany(asks)
+  for (const [index, { pool }] of asks.entries()) v4Pools.set(ids[index] ?? 0n, pool)
+  await v4.send(
+    v4pools
+      .filter((pool) => pool !== v4.pools.customCurve)
+      .flatMap((pool) =>
+        ([0, 1] as const).map((side) =>
+          swapV4Call({ pool, zeroForOne: side === 0, amountIn: usdToRawV4(pool.currencies[side], 900) }),
+        ),
+      ),
+  )
+  await devnet.send(
+    Array.from({ length: WALLETS }, () => {
+      const market = random.pick([morpho.markets.wethUsdc, morpho.markets.usdcWeth])
+      const isUsdc = market === morpho.markets.wethUsdc
+      const [loan, collateral] = isUsdc ? [TOKENS.usdc, TOKENS.weth] : [TOKENS.weth, TOKENS.usdc]
+      const wallet = pick()
+      const usd = random.pick([20, 900, 15_000])
+      const deposit = CALLS.supplyCollateral({ market, wallet, assets: usdToRaw(collateral, usd) })
+      const acts = [
+        [CALLS.supply({ market, wallet, assets: usdToRaw(loan, usd) })],
+        [deposit],
+        [deposit, CALLS.borrow({ market, wallet, assets: usdToRaw(loan, usd * 0.6) })],
+      ]
+      return random.pick(acts)
+    }).flat(),
+    { mayRevert: true },
+  )
+}
+
+/** The part of a row that `/v1/portfolio/assets` has too. */
+function toBook(row: {
+  readonly kind: string
+  readonly token: object
+  readonly position: Readonly<Record<string, string>> | null
+  readonly book: WireRow['book']
+}) {
+  const { kind, token, position, book } = row
+  return { kind, token, position, book }
+}
+
+/** The figures are sums of the rows, and what is left out of them is told. */
+function expectSums({ rows, arrives_usd, book_usd, blocked_usd, walked_away_usd, complete }: Wire): void {
+  const sum = (list: readonly (string | null)[]) => list.reduce((all, text) => all + e6(text ?? '0.000000'), 0n)
+  const error = sum(rows.map(({ arrives }) => arrives?.usd ?? null)) - e6(arrives_usd ?? '')
+  // Each row is rounded for itself.
+  expect(error >= -BigInt(rows.length) && error <= BigInt(rows.length)).toBeTrue()
+  expect(e6(blocked_usd ?? '')).toBe(e6(book_usd ?? '') - e6(arrives_usd ?? '') + e6(walked_away_usd))
+  for (const { book, arrives, blocked_by, detail, kind } of rows) {
+    const isWhole = raw(arrives) >= raw(book)
+    expect({ isWhole, detail: detail !== null, kind }).toEqual({ isWhole: blocked_by === null, detail: !isWhole, kind })
+  }
+  expect(complete).toBeTrue()
+}
+
+type Wire = v.InferOutput<typeof exitOutput>['data']
+type WireRow = Wire['rows'][number]
+
+const raw = (amount: { readonly raw: string } | null) => BigInt(amount?.raw ?? 0)
+
+/** What a wallet would send, one transaction after the other, to do what the answer says; the bank repays for it. */
+async function listTransactions(wallet: Address, rows: readonly WireRow[]): Promise<Transaction[]> {
+  const repayments: Transaction[] = []
+  const withdrawals: Transaction[] = []
+  const seen = new Set<string>()
+  for (const { kind, token, position, arrives, blocked_by } of rows) {
+    if (position === null || blocked_by === 'insolvent') continue
+    const { family, market_id = '', token_id = '0', part } = position
+    const tokenId = BigInt(token_id)
+    if (family === 'uniswap-v3' || family === 'uniswap-v4') {
+      if (seen.has(`${family} ${token_id}`)) continue
+      seen.add(`${family} ${token_id}`)
+      const pool = v4Pools.get(tokenId)
+      if (family === 'uniswap-v4' && pool !== undefined) {
+        // Of a burned position nothing can be collected.
+        withdrawals.push(...[burnCall, collectV4Call].map((toCall) => toCall({ pool, owner: wallet, tokenId })))
+      } else if (family === 'uniswap-v3') withdrawals.push(...(await leaveV3(wallet, tokenId)))
+    } else if (family === 'aave-v3') {
+      const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
+      const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
+      if (kind === 'borrowed') {
+        const amount = 2n * raw(arrives)
+        for (const mode of ['variable', 'stable'] as const) repayments.push(repayCall({ ...movement, amount, mode }))
+      } else {
+        withdrawals.push(withdrawCall({ ...movement, amount: ALL }))
+        if (blocked_by !== null) {
+          // What the pool has is all of it; what a debt leaves free is told but for some units.
+          const amounts = blocked_by === 'no_liquidity' ? [raw(arrives), 1n] : [raw(arrives)]
+          for (const amount of amounts) withdrawals.push(withdrawCall({ ...movement, amount }))
+        }
+      }
+    } else {
+      const market = markets.get(market_id)
+      if (market === undefined) throw new Error(`Cannot find the market ${market_id}`)
+      const args = [market.id, wallet] as const
+      const [supplyShares, borrowShares, collateral] = await devnet.client.readContract({
+        address: MORPHO,
+        abi: MORPHO_ABI,
+        functionName: 'position',
+        args,
+      })
+      const call = (from: Address, functionName: 'repay' | 'withdraw', parameters: readonly unknown[]) => ({
+        from,
+        to: MORPHO,
+        data: encodeFunctionData({ abi: MORPHO_ABI, functionName, args: [market.params, ...parameters] } as never),
+      })
+      if (kind === 'borrowed') repayments.push(call(BANK, 'repay', [0n, borrowShares, wallet, '0x']))
+      else if (part === 'collateral') withdrawals.push(CALLS.withdrawCollateral({ market, wallet, assets: collateral }))
+      else {
+        // The recipient of fees has shares only when interest is accrued.
+        const isMinted = wallet === morpho.wallets.feeRecipient
+        if (isMinted) withdrawals.push(CALLS.accrue(market))
+        else withdrawals.push(call(wallet, 'withdraw', [0n, supplyShares, wallet, wallet]))
+        if (blocked_by !== null || isMinted) {
+          for (const assets of [raw(arrives), 1n]) withdrawals.push(CALLS.withdraw({ market, wallet, assets }))
+        }
+      }
+    }
+  }
+  return [...repayments, ...withdrawals]
+}
+
+async function leaveV3(owner: Address, tokenId: bigint): Promise<Transaction[]> {
+  const args = [tokenId] as const
+  const address = UNISWAP_V3.manager
+  const state = await devnet.client.readContract({ address, abi: MANAGER_ABI, functionName: 'positions', args })
+  const collect = collectCall({ tokenId, owner })
+  if (state[7] === 0n) return [collect]
+  return [multicall([decreaseLiquidityCall({ tokenId, owner, liquidity: state[7] }), collect])]
+}
+
+/** By how much the balances of the wallet and of the bank grow if the transactions are sent, in one block of that time. */
+async function send(
+  transactions: readonly Transaction[],
+  tokens: readonly Address[],
+  wallet: Address,
+  timeSec: bigint,
+) {
+  const balances = (owner: Address) =>
+    Promise.all(
+      tokens.map((address) =>
+        address === zeroAddress
+          ? devnet.client.getBalance({ address: owner })
+          : devnet.client.readContract({ address, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
+      ),
+    )
+  const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
+  try {
+    const before = await Promise.all([balances(wallet), balances(BANK)])
+    await devnet.rpc.call('evm_setBlockGasLimit', toHex(BLOCK_GAS))
+    await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
+    const receipts = await devnet.send(transactions, { mayRevert: true })
+    expect(new Set(receipts.map(({ blockNumber }) => blockNumber)).size).toBeLessThanOrEqual(1)
+    const after = await Promise.all([balances(wallet), balances(BANK)])
+    return after.map((list, who) => list.map((value, index) => value - (before[who]?.[index] ?? 0n)))
+  } finally {
+    await devnet.rpc.call('evm_revert', snapshot)
+  }
+}
+
+test('what arrives is what really doing it brings, and what is lent is what really repaying takes, to the wei', async () => {
+  const before = await devnet.rpc.call<Hex>('evm_snapshot')
+  const { timestamp } = await devnet.client.getBlock()
+  const timeSec = timestamp + 12n
+  await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
+  await devnet.rpc.call('evm_mine')
+  const portfolio = createPortfolio([lister.client], {
+    db: database.db,
+    history: lister.history,
+    clock: createPatientClock(),
+    more: [UNISWAP_V4],
+  })
+  const answers = new Map<Address, Wire>()
+  const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)]
+  for (const wallet of [...wallets, ...named]) {
+    const query = `wallet=${wallet}&chain_id=1`
+    const { reply } = await portfolio.exit(query)
+    const answer = v.parse(exitOutput, { data: reply.data }).data
+    answers.set(wallet, answer)
+    expect({ wallet, book: answer.rows.map(toBook) }).toEqual({
+      wallet,
+      book: (await allRows(portfolio, query)).map(({ amount, value_usd: usd, ...row }) =>
+        toBook({ ...row, book: { ...amount, usd } }),
+      ),
+    })
+    const { net_worth_usd } = (await portfolio.balance(query)).reply.data as { readonly net_worth_usd: string }
+    expect({ wallet, book: answer.book_usd }).toEqual({ wallet, book: net_worth_usd })
+    expectSums(answer)
+  }
+  // The transactions below are in another block of the same number and time.
+  await devnet.rpc.call('evm_revert', before)
+  const counts: Record<string, number> = {}
+  for (const [wallet, answer] of answers) {
+    const { rows, outside } = answer
+    const tokens = [...new Set(rows.map(({ token }) => token.id as Address))]
+    const grown = await send(await listTransactions(wallet, rows), tokens, wallet, timeSec)
+    const sum = (kinds: readonly string[]) =>
+      tokens.map((id) =>
+        rows.reduce((total, row) => {
+          const isOwn = row.token.id === id && kinds.includes(row.kind)
+          return isOwn ? total + raw(row.arrives) : total
+        }, 0n),
+      )
+    const told = { wallet, answer: JSON.stringify(rows.filter(({ blocked_by }) => blocked_by !== null)) }
+    expect({ ...told, arrives: sum(['liquidity', 'supplied']) }).toEqual({ ...told, arrives: grown[0] ?? [] })
+    expect({ ...told, repaid: sum(['borrowed']).map((each) => -each) }).toEqual({ ...told, repaid: grown[1] ?? [] })
+    const lent = tokens.map((id) =>
+      outside.reduce((all, each) => all + (each.token.id === id ? raw(each.amount) : 0n), 0n),
+    )
+    expect({ ...told, lent }).toEqual({ ...told, lent: sum(['borrowed']) })
+    for (const { blocked_by, detail, position } of rows) {
+      const key = `${position?.['family'] ?? 'wallet'} ${blocked_by ?? 'arrives'}`
+      counts[key] = (counts[key] ?? 0) + 1
+      if (blocked_by === 'unsupported') console.log(wallet, position, detail)
+    }
+  }
+  console.log(`${answers.size} wallets`, counts)
+  const insolvent = answers.get(aave.wallets.insolvent)
+  const account = insolvent?.rows.filter(({ position }) => position !== null) ?? []
+  const net = account.reduce((sum, { book }) => sum + e6(book.usd ?? '0.000000'), 0n)
+  expect(net).toBeLessThan(-900n * 10n ** 6n)
+  expect(e6(insolvent?.walked_away_usd ?? '')).toBe(-net)
+  expect(account.map(({ arrives, blocked_by }) => ({ arrives, blocked_by }))).toEqual(
+    account.map(() => ({ arrives: null, blocked_by: 'insolvent' })),
+  )
+  expect(insolvent).toMatchObject({ blocked_usd: '0.000000', outside: [] })
+  expect(counts['aave-v3 paused']).toBeGreaterThan(0)
+  for (const family of ['aave-v3', 'morpho-blue']) expect(counts[`${family} no_liquidity`]).toBeGreaterThan(0)
+  for (const family of ['uniswap-v3', 'uniswap-v4']) expect(counts[`${family} arrives`]).toBeGreaterThan(9)
+  expect(counts['uniswap-v4 hook_forbids']).toBeGreaterThan(0)
+}, 900_000)
