@@ -135,7 +135,7 @@ async function settle(
       }),
       ...again,
     ],
-    insolvent: abandonments.flatMap(({ rows, lacking }) => (lacking === undefined ? [] : [...rows])),
+    insolvent: abandonments.flatMap(({ rows, isInsolvent }) => (isInsolvent ? [...rows] : [])),
   }
 }
 

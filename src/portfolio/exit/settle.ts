@@ -8,8 +8,8 @@ export interface Abandonment {
   readonly unit: UnitExit
   /** Rows of the account. */
   readonly rows: ReadonlySet<Row>
-  /** US dollars by which the account is insolvent in the book, above zero; undefined if it is not. */
-  readonly lacking: Decimal | undefined
+  /** True if it owes more than it owns, and not only more than what arrives. */
+  readonly isInsolvent: boolean
 }
 
 /**
@@ -27,17 +27,16 @@ export function findAbandonment(unit: UnitExit): Abandonment | undefined {
   const net = sumValues(account, (row) => lines[rows.indexOf(row)]?.arrived ?? 0n)
   if (net === undefined || net.units >= 0n) return undefined
   const book = sumValues(account, (row) => row.amount)
-  const lacking = book !== undefined && book.units < 0n ? { ...book, units: -book.units } : undefined
-  return { unit, rows: new Set(account), lacking }
+  return { unit, rows: new Set(account), isInsolvent: book !== undefined && book.units < 0n }
 }
 
 /** Takes the account's rows out of what arrives. Rows that are free of it are of another unit then. */
-export function abandon({ unit, rows: account, lacking }: Abandonment): UnitExit {
+export function abandon({ unit, rows: account, isInsolvent }: Abandonment): UnitExit {
   const { rows, lines } = unit
   const first = lines.find(({ blockage }, index) => blockage !== undefined && account.has(rows[index] as Row))?.blockage
   const fallback: Blockage = { reason: 'insolvent', detail: INSOLVENT }
   const blockage: Blockage =
-    lacking === undefined && first !== undefined
+    !isInsolvent && first !== undefined
       ? { reason: first.reason, detail: `Repaying would take more than what arrives: ${first.detail}` }
       : fallback
   const abandoned = lines.map((line, index): RowExit => {

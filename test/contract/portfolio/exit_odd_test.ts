@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, getAddress, parseAbi } from 'viem'
+import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
+import { defineFamily } from '../../../src/family/contract.ts'
+import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
+import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { ownCreationCode } from '../../devnet/artifacts.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
+import { amounts } from '../../devnet/scenario.ts'
+import { rangeAround } from '../../devnet/ticks.ts'
+import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { countedClient, createPortfolio } from './support.ts'
+
+const ABI = parseAbi(['function setMood(uint8)', 'function pay(uint256)'])
+const MOODS = ['Plain', 'Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Reenters', 'Lies', 'Refuses', 'Keeps'] as const
+const WALLET = toWalletAddress('odd exit')
+const AMOUNT = 5n * 10n ** 18n
+
+let devnet: Devnet
+let faulty: FaultyRpc
+let mood: Address
+let contract: Address
+
+beforeAll(async () => {
+  devnet = await startDevnet({ chainId: 10 })
+  faulty = await startFaultyRpc(devnet.rpcUrl)
+  const receipts = await devnet.send([
+    { from: BANK, data: ownCreationCode('MoodToken') },
+    { from: BANK, data: ownCreationCode('Actor') },
+  ])
+  ;[mood = '0x', contract = '0x'] = receipts.map(({ contractAddress }) => getAddress(contractAddress ?? '0x'))
+  const [pool] = Object.values(devnet.pools)
+  if (pool === undefined) throw new Error('Cannot find a pool')
+  const range = rangeAround(pool, -600, 600)
+  await devnet.v3.mintMany(
+    [WALLET, contract].map((recipient) => ({ pool, ...range, ...amounts(pool, 900), recipient })),
+  )
+}, 60_000)
+
+afterAll(async () => {
+  await faulty?.stop()
+  await devnet?.stop()
+})
+
+/** A family that is made up: each wallet has the same of one token in it. */
+function createMoodFamily({ tellsExits = true } = {}) {
+  const position = { family: 'mood' }
+  const token = { address: mood, symbol: 'MOOD', name: 'Mood', decimals: 18 }
+  const price = { kind: 'price', price: { units: 2n, scale: 0, source: 'feed' } } as const
+  const row: Holding = { kind: 'supplied', token, amount: AMOUNT, position, price }
+  const data = encodeFunctionData({ abi: ABI, functionName: 'pay', args: [AMOUNT] })
+  const exit: HoldingExit = {
+    position,
+    steps: [{ kind: 'supplied', tokens: [mood], calls: [{ to: mood, data }] }],
+    suspects: [mood],
+    explain: explainBy({ Refused: 'paused' }),
+  }
+  return defineFamily({
+    name: 'mood',
+    aliases: [],
+    network: 'evm',
+    entries: {},
+    builtIn: new Map([[10, true]]),
+    getSetting: () => undefined,
+    routes: () => [],
+    holdings: ({ settings }): HoldingsReader => ({
+      chainIds: new Set(settings.keys()),
+      open:
+        async (_, { client }) =>
+        async ({ endpoint, block }, work) => ({
+          block: block ?? (await readLatestBlock(endpoint, client.chain.id, work)),
+          rows: [row],
+          ownTokens: [],
+          notRead: [],
+          ...(tellsExits && { listExits: () => [exit] }),
+        }),
+    }),
+  })
+}
+
+interface Answer {
+  readonly complete: boolean
+  readonly executed_as: string | null
+  readonly arrives_usd: string
+  readonly blocked_usd: string
+  readonly rows: readonly {
+    readonly position: { readonly family: string } | null
+    readonly arrives: { readonly raw: string; readonly usd: string } | null
+    readonly blocked_by: string | null
+    readonly detail: string | null
+  }[]
+}
+
+async function ask(wallet: Address, options?: { readonly tellsExits?: boolean; readonly more?: readonly [] }) {
+  const chain = { ...createDevnetChain(devnet), rpcUrls: [faulty.url] }
+  const { client } = countedClient(chain)
+  const { more = [createMoodFamily(options)] } = options ?? {}
+  const { reply, credits } = await createPortfolio([client], { more }).exit(`wallet=${wallet}&chain_id=10`)
+  return { ...(reply.data as Answer), credits }
+}
+
+const setMood = (name: (typeof MOODS)[number]) => {
+  const data = encodeFunctionData({ abi: ABI, functionName: 'setMood', args: [MOODS.indexOf(name)] })
+  return devnet.send([{ from: BANK, to: mood, data }])
+}
+
+const find = ({ rows }: Answer, family: string) => {
+  const [first] = rows.filter(({ position }) => position?.family === family)
+  return first && { arrives: first.arrives?.raw ?? null, blocked_by: first.blocked_by, detail: first.detail }
+}
+
+test('a made-up family needs no more than its steps', async () => {
+  await setMood('Plain')
+  const answer = await ask(WALLET)
+  expect(find(answer, 'mood')).toEqual({ arrives: String(AMOUNT), blocked_by: null, detail: null })
+  expect(answer).toMatchObject({ executed_as: 'own_code', complete: true, blocked_usd: '0.000000', credits: 15 })
+  expect(answer.rows.find(({ position }) => position?.family === 'mood')?.arrives?.usd).toBe('10.000000')
+})
+
+for (const [name, blocked_by, arrives] of [
+  ['Refuses', 'paused', null],
+  ['Loops', 'too_costly', null],
+  ['RevertsMebibyte', 'too_costly', null],
+  ['Keeps', 'token_refuses', null],
+  ['Lies', null, String(AMOUNT)],
+] as const) {
+  test(`a contract that ${name} blocks its own row only`, async () => {
+    await setMood(name)
+    const answer = await ask(WALLET)
+    expect(find(answer, 'mood')).toMatchObject({ arrives, blocked_by })
+    expect(find(answer, 'uniswap-v3')).toMatchObject({ blocked_by: null })
+    expect(answer.complete).toBeTrue()
+  })
+}
+
+test('what a family does not tell, and what no endpoint executes, is unsupported by name', async () => {
+  await setMood('Plain')
+  const silent = await ask(WALLET, { tellsExits: false })
+  expect(find(silent, 'mood')).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
+  expect(find(silent, 'uniswap-v3')).toMatchObject({ blocked_by: null })
+  expect(silent).toMatchObject({ complete: false, executed_as: 'own_code' })
+  for (const how of ['ignore', 'refuse'] as const) {
+    faulty.rule(() => ({ kind: 'no_overrides', how }))
+    const refused = await ask(WALLET)
+    faulty.rule(() => undefined)
+    for (const family of ['mood', 'uniswap-v3']) {
+      expect(find(refused, family)).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
+    }
+    expect(refused).toMatchObject({ complete: false, executed_as: null, arrives_usd: '0.000000' })
+  }
+})
+
+test('a wallet with code of its own is told that this was replaced', async () => {
+  const answer = await ask(contract)
+  expect(find(answer, 'uniswap-v3')).toMatchObject({ blocked_by: null })
+  expect(answer).toMatchObject({ complete: false, executed_as: 'replaced_code' })
+})
+
+test('an empty wallet costs nothing, and what is in a wallet already arrives', async () => {
+  const empty = await ask(toWalletAddress('empty exit'), { more: [] })
+  expect(empty).toMatchObject({ rows: [], credits: 0, executed_as: null, complete: true, arrives_usd: '0.000000' })
+  const holder = toWalletAddress('holds alone')
+  const { address } = TOKENS.usdc
+  const abi = parseAbi(['function transfer(address, uint256)'])
+  const data = encodeFunctionData({ abi, functionName: 'transfer', args: [holder, 7_000_000n] })
+  await devnet.send([{ from: BANK, to: address, data }])
+  const answer = await ask(holder, { more: [] })
+  expect(answer).toMatchObject({ credits: 15, executed_as: null, complete: true, blocked_usd: '0.000000' })
+  expect(answer.rows).toMatchObject([{ position: null, arrives: { raw: '7000000' }, blocked_by: null }])
+})
