@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { type ExitOutcome, type ExitQuery, executeUnits } from '../../chain/call/exit/execute.ts'
-import { type Endpoint, LensUnsupportedError, RpcRefusedError } from '../../chain/rpc/client.ts'
+import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -144,7 +144,7 @@ async function tryUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promi
   try {
     return await executeUnits(endpoint, query, work)
   } catch (error) {
-    if (error instanceof RpcRefusedError || error instanceof LensUnsupportedError) return undefined
+    if (error instanceof RpcRefusedError) return undefined
     throw error
   }
 }

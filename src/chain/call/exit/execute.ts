@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { forEachLimit } from '../../../lib/async/for_each_limit.ts'
+import { forEachLimit } from '../../../lib/async/parallel.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
@@ -49,7 +49,7 @@ export interface ExitOutcome {
  * Executes units as the wallet at one block, and undoes them. A unit with loans has a call of its own, so that no
  * lender takes part in it; the others share pages. A unit to which the wallet itself is a party is `unsupported`, one
  * that takes too much gas alone, or depends on a contract that used it up twice, `too_costly`. Throws
- * `LensUnsupportedError` or `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of
+ * `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of
  * another block, and as `Endpoint.call`.
  */
 export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promise<ExitOutcome> {
