@@ -152,7 +152,7 @@ test('one request for the state of a known wallet, beside the history’s end, a
   for (const wallet of [borrower, none]) await lister.ask({ wallet })
   await mine(1)
   // Long enough for all that go together to arrive before the first is answered.
-  faulty.rule(() => ({ kind: 'delay', ms: 250 }))
+  faulty.rule(() => ({ kind: 'delay', ms: 800 }))
   faulty.reset()
   const { data } = await lister.ask({ wallet: borrower })
   expect(data[0]?.positions.length).toBeGreaterThan(5)
