@@ -98,13 +98,13 @@ export function decodeLens(answer: Hex, ids: readonly bigint[]): Steps<RawRead> 
 
 /** Decodes the lens' answer as a list, whose positions are decoded in full on demand. Throws as `decodeLens`. */
 export function* decodeList(answer: Hex, ids: readonly bigint[]): Steps<RawRead<RawV4Listed>> {
-  const records = createLazyRecords(answer)
+  const records = createLazyRecords()
   const list = yield* decode(answer, ids, (from, { isOpen, getId }): RawV4Listed => {
     const start = from.getPosition()
     const brief = readBrief(from, { isOpen, getId })
     return {
       ...brief,
-      whole: records.keep(start, from.getPosition(), (record) => readPosition(record, { isOpen, getId })),
+      whole: records.keep(from, start, (record) => readPosition(record, { isOpen, getId })),
     }
   })
   records.join()

@@ -134,12 +134,12 @@ export function decodeLens(answer: Hex): Steps<RawRead> {
 
 /** Decodes the lens' answer about a list. Throws like `decodeLens`. */
 export function* decodeList(answer: Hex): Steps<RawRead<RawListed>> {
-  const records = createLazyRecords(answer)
+  const records = createLazyRecords()
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
     if (!isWhole(tag)) return undefined
     const [isOpen, start] = [tag === OPEN, from.getPosition()]
     const brief = readListed(from, isOpen)
-    return { ...brief, whole: records.keep(start, from.getPosition(), (record) => readPosition(record, isOpen)) }
+    return { ...brief, whole: records.keep(from, start, (record) => readPosition(record, isOpen)) }
   })
   records.join()
   return list
