@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { startDeadline, untilAborted } from '../../lib/async/abort.ts'
 import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -75,7 +76,7 @@ export function createTransport(options: TransportOptions) {
       try {
         const exchange = async () => {
           const response = await fetch(url, { method: 'POST', headers, body, signal: deadline.signal })
-          return { response, text: decode(await response.arrayBuffer()) }
+          return { response, text: decode(toBuffer(await response.arrayBuffer())) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
         return await parseResponse({ response, text: rewrite?.(text) ?? text, id, parse, mapRefusal, meanings })
@@ -95,7 +96,14 @@ export function createTransport(options: TransportOptions) {
   }
 }
 
-function decode(bytes: ArrayBuffer | Uint8Array): string {
+/** The same memory. */
+function toBuffer(bytes: ArrayBuffer | Uint8Array): Buffer {
+  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+function decode(bytes: Buffer): string {
+  // Nearly all answers are ASCII, whose decoder checks less.
+  if (isAscii(bytes)) return bytes.toString('latin1')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

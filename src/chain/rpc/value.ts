@@ -6,6 +6,9 @@ const WORD = /^0x[0-9a-f]{64}$/
 const DIGITS = /^0x[0-9a-f]*$/
 const QUANTITY = /^0x[0-9a-f]{1,64}$/i
 
+/** Where digits are decoded only to see that they can be. */
+const decoded = Buffer.allocUnsafe(32 * 1024)
+
 /** Parses a JSON-RPC quantity of at most 256 bits. Throws `UpstreamError` for anything else, such as `-0x10` or 16. */
 export function parseQuantity(value: unknown): bigint {
   if (typeof value !== 'string' || !QUANTITY.test(value))
@@ -22,9 +25,14 @@ export function parseBytes(value: unknown): Hex {
 /** True for `0x` and an even number of hexadecimal digits. */
 export function isBytes(value: unknown): value is Hex {
   if (typeof value !== 'string' || value.length % 2 !== 0 || !value.startsWith('0x')) return false
-  // Decoding stops at the first non-digit and is ten times as fast as a pattern. Node's decoder reads low bytes only.
-  const isAscii = Buffer.byteLength(value) === value.length
-  return isAscii && Buffer.from(value.slice(2), 'hex').length === value.length / 2 - 1
+  // Node's decoder reads low bytes only.
+  if (Buffer.byteLength(value) !== value.length) return false
+  // Decoding stops at the first non-digit and is ten times as fast as a pattern, more so into memory that exists.
+  for (let at = 2; at < value.length; at += 2 * decoded.length) {
+    const digits = value.slice(at, at + 2 * decoded.length)
+    if (decoded.write(digits, 'hex') !== digits.length / 2) return false
+  }
+  return true
 }
 
 /** Parses an address and converts it to lower case. Throws `TypeError` for anything else. */

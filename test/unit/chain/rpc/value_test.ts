@@ -18,3 +18,12 @@ test('isBytes() is false if any character is no digit', () => {
 test('isBytes() is false without 0x and for other types', () => {
   expect(['', 'ab', '0', 'x0ab', 16, null, undefined, {}, ['0x']].filter(isBytes)).toEqual([])
 })
+
+test('isBytes() looks at every digit of long texts', () => {
+  const text = `0x${'ab'.repeat(100_000)}`
+  expect(isBytes(text)).toBe(true)
+  for (const at of [2, 65_537, 65_538, 131_073, 131_074, text.length - 1]) {
+    expect(isBytes(`${text.slice(0, at)}g${text.slice(at + 1)}`)).toBe(false)
+  }
+  expect(isBytes(`${text}a`)).toBe(false)
+})
