@@ -13,6 +13,9 @@ COPY .ci/notices .ci/notices
 COPY sql sql
 COPY src src
 RUN npx --yes bun@1.4.5 .ci/build.ts
+# What is in the image, as CycloneDX: scanners find it beside the licences.
+RUN dpkg-query --show --showformat '${Package} ${Version}\n' libc6 libstdc++6 libgcc-s1 dash coreutils > dist/debian.txt && \
+    npx --yes bun@1.4.5 .ci/notices/sbom.ts dist/debian.txt > dist/sbom.cdx.json
 
 # The root of the final image, with the licences of all that is in it. `initdb` and the watchdog of the server need the
 # shell and `cat`; with `env` the health check has the executable itself run a line of JavaScript.
@@ -27,6 +30,7 @@ RUN set -eu; \
     install -D -m 0755 -t /image/usr/bin /usr/bin/cat /usr/bin/env; \
     install -D -m 0755 -t /image/bin /bin/sh; \
     install -D -m 0644 dist/licenses.notices /image/usr/share/doc/walletscope/copyright; \
+    install -D -m 0644 dist/sbom.cdx.json /image/usr/share/doc/walletscope/sbom.cdx.json; \
     for package in libc6 libstdc++6 libgcc-s1 dash coreutils; do \
       cp -L --parents -t /image "/usr/share/doc/$package/copyright"; \
     done; \
@@ -40,6 +44,13 @@ RUN set -eu; \
     install -d -m 0700 -o 65532 -g 65532 /image/data
 
 FROM scratch
+# The commit that is built, if the builder tells: --build-arg REVISION="$(git rev-parse HEAD)"
+ARG REVISION=
+LABEL org.opencontainers.image.title="walletscope" \
+      org.opencontainers.image.description="What does this wallet hold, earn, owe and risk? On-chain positions over HTTP, self-hosted, in one executable." \
+      org.opencontainers.image.version="0.6.0" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /image /
 USER 65532:65532
 # What is the operator's has a port of its own, which need not be published.

@@ -36,17 +36,22 @@ export function collectNotices({
   /** Folder of the program's own package. @default this repository */
   readonly root?: string
 }): string {
-  const packages = new Map<string, Package>()
-  for (const name of Object.keys(readManifest(root).dependencies ?? {})) collectPackages(name, root, packages)
   const namesByText = new Map<string, string[]>()
-  const sorted = [...packages.values()].sort((a, b) => (toTitle(a) < toTitle(b) ? -1 : 1))
-  for (const each of sorted) namesByText.set(each.text, [...(namesByText.get(each.text) ?? []), toTitle(each)])
+  for (const each of listPackages(root))
+    namesByText.set(each.text, [...(namesByText.get(each.text) ?? []), toTitle(each)])
   return [
     readFileSync(join(root, 'LICENSE'), 'utf8').trim(),
     `${RULE}\nThis program contains the software below. Bun, which runs the executable, has notices of its own: https://bun.com/docs/project/license`,
     ...(hasPostgres ? [readFileSync(join(import.meta.dir, 'postgres.txt'), 'utf8').trim()] : []),
     ...[...namesByText].map(([text, names]) => `${RULE}\n${names.join('\n')}\n\n${text}`),
   ].join('\n\n')
+}
+
+/** Lists the packages that a build may contain, by name. `root` is the folder of the program's own package. */
+export function listPackages(root = ROOT): readonly Package[] {
+  const packages = new Map<string, Package>()
+  for (const name of Object.keys(readManifest(root).dependencies ?? {})) collectPackages(name, root, packages)
+  return [...packages.values()].sort((a, b) => (toTitle(a) < toTitle(b) ? -1 : 1))
 }
 
 /** Adds a package and all that it needs, found as Node does from `from`. */
