@@ -104,7 +104,7 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   void service.exited.then((status) => end(died('The service', status)))
   await raiseRateLimit(command, { organizationId: service.organizationId, env })
   progress('Ready')
-  say(instructions(service, devnet))
+  say(instructions(service, devnet, formatLogin(command, env)))
   // Not awaited at exit: the compilers that it may run end with this process.
   void addRest({ devnet, service, progress, signal }).catch((error: Error) =>
     end({ status: 1, message: error.message }),
@@ -120,6 +120,14 @@ async function raiseRateLimit(
   const child = Bun.spawn([...program, 'org', 'limit', organizationId, RATE_LIMIT], { env, stdout: 'ignore' })
   const status = await child.exited
   if (status !== 0) throw new Error(`Cannot raise the rate limit of the demo: status ${status}`)
+}
+
+/** The command line that prints another login link of the demo, to paste into a shell. */
+function formatLogin(
+  command: readonly string[],
+  { DATA_DIR = '', PORT = '' }: Readonly<Record<string, string>>,
+): string {
+  return `DATA_DIR='${DATA_DIR}' PORT=${PORT} ${command.slice(0, -1).join(' ')} login`
 }
 
 /** Adds Uniswap V4 and the lending protocols, some of them compiled from source once in a checkout, while V3 answers. */
@@ -196,8 +204,9 @@ function freePort(wanted: number): number {
 }
 
 function instructions(
-  { url, apiKey, logins: [operator, organization] }: Service,
-  { wallets, positions }: Devnet,
+  { url, apiKey, logins: [organization, operator] }: Service,
+  { wallets, positions, rpcUrl }: Devnet,
+  loginCommand: string,
 ): string {
   const curl = (target: string) =>
     `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/positions/uniswap-v3${target}'`
@@ -214,9 +223,13 @@ One position by its id:
 
 Or look at it in a browser, with the same key:
   ${url}/#wallet=${wallets.provider}
-Usage of the key, and the operator's page; each link signs in once:
+Usage of the key, and the operator's page; each link signs in once, within 15 minutes:
   ${organization}
   ${operator}
+Another link for the operator, and with --org default for the usage page:
+  ${loginCommand}
+
+The chain is at ${rpcUrl}
 
 Other wallets to ask for:
   ${wallets.single}  one position

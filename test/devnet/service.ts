@@ -19,7 +19,7 @@ export interface Service {
   readonly apiKey: string
   /** Organization of the key. */
   readonly organizationId: string
-  /** Links that sign a browser in once: as the operator, and for the organization. */
+  /** Links that sign a browser in once: for the organization, and as the operator. */
   readonly logins: readonly string[]
   readonly pid: number
   /** Resolves to the exit status when the service is gone, for whatever reason. */

@@ -51,9 +51,9 @@ export async function startEmbedded(options: EmbeddedOptions) {
     const durable = options.settings?.['fsync'] !== 'off'
     const program = await unpackProgram(options.programParent ?? home.programParent, {
       durable,
-      onUnpack: () => onProgress('Unpacking PostgreSQL'),
+      onUnpack: () => onProgress('Unpacking the PostgreSQL inside, once'),
     })
-    await createCluster(home, { program, durable, onCreate: () => onProgress('Creating the database') })
+    await createCluster(home, { program, durable, onCreate: () => onProgress(`Creating a database in ${dataDir}`) })
     const supervisor = await supervise(home, { ...options, program })
     log.info({ msg: 'Started the embedded database', tookMs: Math.round(clock.monotonicMs() - startedMs) })
     const resources = { ownership: lock, home }

@@ -219,15 +219,16 @@ function printFirstStart(config: Config, first: FirstStart, listens: Ports, out:
   const organization = loginUrl(config, { secret: links.organization, isOperator: false, listens })
   const lines = [
     '',
-    `First start: created the organization "default" (${organizationId}) with ${credits.toLocaleString('en')} credits.`,
-    'Its API key, shown this once:',
+    `This is the first start, so you have an organization now: "default" (${organizationId}). It has`,
+    `${credits.toLocaleString('en')} credits, which its requests cost. Send its API key with each; it is shown only now:`,
     '',
     `  ${key}`,
     '',
-    `Links that sign in once, within ${LOGIN_LINK_SEC / 60} minutes (later: walletscope login):`,
+    `Open its usage page, and yours as the operator. Each link signs in once, within ${LOGIN_LINK_SEC / 60} minutes;`,
+    '"walletscope login --org default" and "walletscope login" print others:',
     '',
-    `  operator      ${operator}`,
     `  organization  ${organization}`,
+    `  operator      ${operator}`,
     '',
   ]
   out(lines.join('\n'))

@@ -33,11 +33,19 @@ describe('the demo', async () => {
       const bodies = await Promise.all(curls().slice(0, 3).map(paste))
       const patience = AbortSignal.timeout(LENDING_LIMIT_MS)
       while (curls().length < 9 && !patience.aborted) await Bun.sleep(50)
+      const find = (pattern: RegExp) =>
+        demo.lines.map((line) => pattern.exec(line)?.[1] ?? '').find((text) => text !== '')
+      const chainId = await createRpc(find(/^The chain is at (\S+)$/) ?? '').call<string>('eth_chainId')
+      const login = await run(find(/^ {2}(DATA_DIR=.+ login)$/) ?? '')
       const lending = await Promise.all(curls().slice(3).map(paste))
       const readme = await Bun.file(join(import.meta.dir, '../../../README.md')).text()
       const pids = [demo.pid, ...descendants(demo.pid).map(({ pid }) => pid)]
       demo.signal('SIGINT')
 
+      expect([chainId, login]).toEqual([
+        '0x1',
+        expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login\?ws_login_\w+\n$/),
+      ])
       const keyLines = demo.lines.filter((line) => /API key.*: ws_sk_[0-9A-Za-z]{24}$/.test(line))
       expect(keyLines).toHaveLength(1)
       const [list, full, single] = bodies as [ListBody, ListBody, SingleBody]
@@ -205,7 +213,11 @@ describe('the demo', async () => {
 
   /** Runs a line in a shell, as if pasted there. */
   async function paste(line: string): Promise<unknown> {
-    return JSON.parse(await new Response(Bun.spawn(['sh', '-c', line], { stdout: 'pipe' }).stdout).text())
+    return JSON.parse(await run(line))
+  }
+
+  function run(line: string): Promise<string> {
+    return new Response(Bun.spawn(['sh', '-c', line], { stdout: 'pipe' }).stdout).text()
   }
 })
 

@@ -478,14 +478,14 @@ describe('sessions', async () => {
     const operatorPort = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
     await waitFor('the links are printed', () => service.stdout().includes('listens on'))
     const links = [...service.stdout().matchAll(/http:\/\/127\.0\.0\.1:(\d+)\/login\?(\w+)/g)]
-    expect(links.map(([, port]) => Number(port))).toEqual([operatorPort, service.port])
+    expect(links.map(([, port]) => Number(port))).toEqual([service.port, operatorPort])
     const pages = await Promise.all(
       links.map(([, port, secret]) => send(Number(port), '/login', { method: 'POST', form: `link=${secret}` })),
     )
     const led = pages.map(({ status, body }) => [status, parseSignedIn({ setCookie: undefined, text: body }).page])
     expect(led).toEqual([
-      [200, 'operator'],
       [200, 'usage'],
+      [200, 'operator'],
     ])
     await service.stop()
   }, 60_000)
