@@ -11,7 +11,18 @@ interface Guide {
 }
 
 /** Guides in order; first the ones that newcomers need. */
-const NAMES = ['chains', 'history', 'figures', 'pools', 'receipts', 'triggers', 'agents', 'operating', 'backup']
+const NAMES = [
+  'chains',
+  'history',
+  'figures',
+  'pools',
+  'receipts',
+  'triggers',
+  'agents',
+  'operating',
+  'backup',
+  'changes',
+]
 
 /**
  * Collects all guides as HTML. For a macro: it runs when the module that calls it is compiled, so Node needs no Markdown
