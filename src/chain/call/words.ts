@@ -30,6 +30,11 @@ export function encodeBytes(digits: string): Encoded {
   return { digits: length + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0') }
 }
 
+/** Encodes an array of arrays, bytes or structs. */
+export function encodeList(items: readonly Encoded[]): Encoded {
+  return { digits: encodeWord(BigInt(items.length)) + encodeAll(items) }
+}
+
 /** Encodes a struct that contains an array or bytes. */
 export function encodeStruct(...members: readonly (Word | Encoded)[]): Encoded {
   return { digits: encodeAll(members) }

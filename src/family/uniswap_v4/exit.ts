@@ -1,5 +1,5 @@
-import { encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
-import { decodeAddress, encodeBytes, encodeCall } from '../../chain/call/words.ts'
+import { type Hex, toFunctionSelector } from 'viem'
+import { decodeAddress, encodeBytes, encodeCall, encodeList } from '../../chain/call/words.ts'
 import { UINT256_MAX } from '../../lib/number/fixed_point.ts'
 import type { HoldingStep, Refusal } from '../exit.ts'
 import { listSuspects, type PositionExit } from '../liquidity/exit.ts'
@@ -8,8 +8,8 @@ import type { Position } from './read/position.ts'
 
 const MODIFY = toFunctionSelector('modifyLiquidities(bytes,uint256)')
 /** Actions.sol: BURN_POSITION or DECREASE_LIQUIDITY, and TAKE_PAIR. ActionConstants.sol: MSG_SENDER. */
-const BURN_ACTIONS: Hex = '0x0311'
-const FEES_ACTIONS: Hex = '0x0111'
+const BURN_ACTIONS = '0311'
+const FEES_ACTIONS = '0111'
 const TO_SENDER = 1n
 /** CustomRevert.sol: which contract refused, and how. */
 const WRAPPED_ERROR = toFunctionSelector('WrappedError(address,bytes4,bytes,bytes)')
@@ -20,8 +20,9 @@ export function exitPosition(position: Position): PositionExit {
   const { tokenId, token0, token1, pool, deployment } = position
   const tokens = [token0.address, token1.address]
   const take = encodeCall('0x', ...tokens, TO_SENDER)
-  const toStep = (actions: Hex, parameters: Hex): Pick<HoldingStep, 'kind' | 'tokens' | 'calls'> => {
-    const unlockData = encodeAbiParameters([{ type: 'bytes' }, { type: 'bytes[]' }], [actions, [parameters, take]])
+  const toStep = (actions: string, parameters: Hex): Pick<HoldingStep, 'kind' | 'tokens' | 'calls'> => {
+    const list = encodeList([parameters, take].map((each) => encodeBytes(each.slice(2))))
+    const unlockData = encodeCall('0x', encodeBytes(actions), list)
     const data = encodeCall(MODIFY, encodeBytes(unlockData.slice(2)), UINT256_MAX)
     return { kind: 'liquidity', tokens, calls: [{ to: deployment.positionManager, data }] }
   }

@@ -1,11 +1,20 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Address, encodeFunctionData, getAddress, type Hex, parseAbi, toFunctionSelector } from 'viem'
-import { decodeAddress, decodeWord, encodeArray, encodeCall, encodeStruct } from '../../../../src/chain/call/words.ts'
+import {
+  decodeAddress,
+  decodeWord,
+  encodeArray,
+  encodeBytes,
+  encodeCall,
+  encodeList,
+  encodeStruct,
+} from '../../../../src/chain/call/words.ts'
 
 const ABI = parseAbi([
   'struct Lists { address[] first; uint256[] second; address third; }',
   'function plain(address a, int256 b, bytes32 c)',
+  'function nested(uint256 a, bytes[] b, bytes c)',
   'function mixed(uint256 a, Lists b, address[] c, bytes32 d, Lists e, uint256[] f)',
 ])
 
@@ -52,5 +61,17 @@ test('encodeCall() encodes arrays and structs among words as viem does', () => {
         )
       },
     ),
+  )
+})
+
+test('encodeList() encodes an array of bytes as viem does', () => {
+  const bytes = fc.nat({ max: 70 }).chain(arbitraryHex)
+  fc.assert(
+    fc.property(number, fc.array(bytes, { maxLength: 5 }), bytes, (a, b, c) => {
+      const list = encodeList(b.map((each) => encodeBytes(each.slice(2))))
+      expect(encodeCall(toFunctionSelector('nested(uint256,bytes[],bytes)'), a, list, encodeBytes(c.slice(2)))).toBe(
+        encodeFunctionData({ abi: ABI, functionName: 'nested', args: [a, b, c] }),
+      )
+    }),
   )
 })
