@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { AssetsRead, Row } from '../sum/row.ts'
 import { attribute, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
-import { abandon, findAbandonment } from './settle.ts'
+import { abandon, findAbandonment, getFreeExit } from './settle.ts'
 
 /** Most units that an exit executes, the worthiest: strangers can give a wallet any number of positions. */
 const UNITS_MAX = 300
@@ -114,27 +114,29 @@ async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], ru
 const UNSUPPORTED = { kind: 'unsupported' } as const
 const TOO_COSTLY = { kind: 'too_costly' } as const
 
-/** Leaves accounts behind, and takes out without them what their debts do not hold. */
+/** Leaves debts unpaid where repaying costs more than it brings, and takes out what they do not hold. */
 async function settle(
   units: readonly UnitExit[],
   run: Run,
 ): Promise<{ readonly units: readonly UnitExit[]; readonly insolvent: readonly Row[] }> {
   const abandonments = units.flatMap((unit) => findAbandonment(unit) ?? [])
-  const left = new Map(abandonments.map((each) => [each.unit, each]))
-  const free = abandonments.flatMap(({ unit: { exit, rows }, rows: account }) => {
-    const steps = exit.steps.filter(({ isFree = false }) => isFree)
-    return steps.length === 0 ? [] : [{ exit: { ...exit, steps }, rows: rows.filter((row) => !account.has(row)) }]
+  const abandonmentByUnit = new Map(abandonments.map((each) => [each.unit, each]))
+  const free = abandonments.flatMap((each) => {
+    const exit = getFreeExit(each)
+    return exit.steps.length === 0 ? [] : [{ exit, abandonment: each }]
   })
   const second = await run(free.map(({ exit }) => exit))
-  const again = free.map(({ exit, rows }, index) => attribute(exit, rows, second?.units[index] ?? UNSUPPORTED))
+  const again = new Map(
+    free.map(({ exit, abandonment: { unit } }, index) => [
+      unit,
+      attribute(exit, unit.rows, second?.units[index] ?? UNSUPPORTED),
+    ]),
+  )
   return {
-    units: [
-      ...units.map((unit) => {
-        const abandonment = left.get(unit)
-        return abandonment === undefined ? unit : abandon(abandonment)
-      }),
-      ...again,
-    ],
+    units: units.map((unit) => {
+      const abandonment = abandonmentByUnit.get(unit)
+      return abandonment === undefined ? unit : abandon(abandonment, again.get(unit))
+    }),
     insolvent: abandonments.flatMap(({ rows, isInsolvent }) => (isInsolvent ? [...rows] : [])),
   }
 }

@@ -1,3 +1,4 @@
+import type { HoldingExit } from '../../family/exit.ts'
 import { exactSum, usdValue } from '../../finance/price/price.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
 import type { Row } from '../sum/row.ts'
@@ -30,20 +31,27 @@ export function findAbandonment(unit: UnitExit): Abandonment | undefined {
   return { unit, rows: new Set(account), isInsolvent: book !== undefined && book.units < 0n }
 }
 
-/** Takes the account's rows out of what arrives. Rows that are free of it are of another unit then. */
-export function abandon({ unit, rows: account, isInsolvent }: Abandonment): UnitExit {
+/** What is left to do without repaying: nothing in an insolvent account, else what its debts do not hold. */
+export function getFreeExit({ unit: { exit }, isInsolvent }: Abandonment): HoldingExit {
+  return { ...exit, steps: exit.steps.filter(({ kind, isFree }) => isFree || (!isInsolvent && kind !== 'borrowed')) }
+}
+
+/**
+ * Replaces what arrives by what arrives without repaying, and says of the account's rows why; `again`: the outcome of
+ * `getFreeExit`, if it has steps.
+ */
+export function abandon({ unit, rows: account, isInsolvent }: Abandonment, again: UnitExit | undefined): UnitExit {
   const { rows, lines } = unit
-  const first = lines.find(({ blockage }, index) => blockage !== undefined && account.has(rows[index] as Row))?.blockage
-  const fallback: Blockage = { reason: 'insolvent', detail: INSOLVENT }
+  const first = rows.flatMap((row, index) => (account.has(row) ? (lines[index]?.blockage ?? []) : []))[0]
   const blockage: Blockage =
-    !isInsolvent && first !== undefined
-      ? { reason: first.reason, detail: `Repaying would take more than what arrives: ${first.detail}` }
-      : fallback
-  const abandoned = lines.map((line, index): RowExit => {
-    const row = rows[index]
-    return row !== undefined && account.has(row) ? { arrived: 0n, blockage } : line
+    isInsolvent || first === undefined
+      ? { reason: 'insolvent', detail: INSOLVENT }
+      : { reason: first.reason, detail: `Repaying would take more than what arrives: ${first.detail}` }
+  const left = rows.map((row, index): RowExit => {
+    const line = again?.lines[index] ?? { arrived: 0n, blockage }
+    return account.has(row) && line.blockage !== undefined ? { ...line, blockage } : line
   })
-  return { ...unit, lines: abandoned, outside: [] }
+  return { ...unit, lines: left, outside: [] }
 }
 
 const INSOLVENT = 'The account owes more than it would pay out, so that it is left behind'

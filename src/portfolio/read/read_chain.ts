@@ -176,7 +176,11 @@ function toChainAssets(
     exits: {
       block: balances.block,
       list: () => holdings.flatMap(({ listExits }) => listExits?.() ?? []),
-      lenders: holdings.flatMap(({ lenders = [] }) => lenders),
+      // Of few contracts each has the tokens of many; of many each has those of one.
+      lenders: holdings
+        .map(({ lenders = [] }) => lenders)
+        .sort((a, b) => a.length - b.length)
+        .flat(),
     },
     ...(holdings.some(({ itemize }) => itemize) && {
       async itemize(work) {

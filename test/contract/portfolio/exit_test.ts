@@ -4,10 +4,10 @@ import { type Address, encodeFunctionData, erc20Abi, type Hex, toHex, zeroAddres
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
-import { ALL, repayCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
+import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -50,6 +50,7 @@ beforeAll(async () => {
   const random = await aave.randomWallets(SEED, WALLETS)
   wallets = random.wallets
   await addPositions()
+  await drainReserves()
   database = await testDatabase()
   lister = startLister(devnet, { database })
 }, 300_000)
@@ -138,6 +139,19 @@ function expectSums({ rows, arrives_usd, book_usd, blocked_usd, walked_away_usd,
     expect({ isWhole, detail: detail !== null, kind }).toEqual({ isWhole: blocked_by === null, detail: !isWhole, kind })
   }
   expect(complete).toBeTrue()
+}
+
+/** Borrows nearly all that two reserves have, so that many cannot withdraw all of theirs. */
+async function drainReserves(): Promise<void> {
+  const wallet = toWalletAddress('drains reserves')
+  await devnet.send([supplyCall({ market: 'main', wallet, asset: 'weth', amount: 10n ** 24n })])
+  for (const asset of ['dai', 'usdt'] as const) {
+    const { aToken } = aave.reserveOf('main', asset)
+    const { address } = ASSETS[asset]
+    const args = [aToken] as const
+    const idle = await devnet.client.readContract({ address, abi: erc20Abi, functionName: 'balanceOf', args })
+    await devnet.send([borrowCall({ market: 'main', wallet, asset, amount: idle - idle / 5_000n })])
+  }
 }
 
 type Wire = v.InferOutput<typeof exitOutput>['data']

@@ -4,7 +4,7 @@ import type { UnitOutcome } from '../../../../src/chain/call/exit/execute.ts'
 import type { StepOutcome } from '../../../../src/chain/call/exit/step.ts'
 import { explainBy, type HoldingExit, type HoldingStep } from '../../../../src/family/exit.ts'
 import { attribute } from '../../../../src/portfolio/exit/attribute.ts'
-import { abandon, findAbandonment } from '../../../../src/portfolio/exit/settle.ts'
+import { abandon, findAbandonment, getFreeExit } from '../../../../src/portfolio/exit/settle.ts'
 import { classifyAssets } from '../../../../src/portfolio/sum/classify.ts'
 import type { HeldAsset, Row } from '../../../../src/portfolio/sum/row.ts'
 import { asset, dollars } from '../sum/assets.ts'
@@ -156,11 +156,13 @@ test('an account that brings less than it takes is left behind, and says whether
   const free = step({ parts: ['lent'], isFree: true })
   const steps = [step({ kind: 'borrowed', loan: { token: GOLD, amount: 10n } }), step({ parts: ['collateral'] }), free]
   const repaid = { kind: 'done', deltas: [0n], lender: 0 } as const
-  const settle = (rows: readonly Row[], outcome: UnitOutcome) => {
+  const settle = (rows: readonly Row[], outcome: UnitOutcome, ...second: readonly StepOutcome[]) => {
     const unit = attribute(exit(steps), rows, outcome)
     const abandonment = findAbandonment(unit)
     if (abandonment === undefined) return undefined
-    const { lines, outside } = abandon(abandonment)
+    const left = getFreeExit(abandonment)
+    expect(left.steps.length).toBe(second.length)
+    const { lines, outside } = abandon(abandonment, attribute(left, rows, ran(...second)))
     return {
       isInsolvent: abandonment.isInsolvent,
       lines: lines.map(({ arrived, blockage }) => [arrived, blockage?.reason]),
@@ -173,21 +175,21 @@ test('an account that brings less than it takes is left behind, and says whether
     row('supplied', amount, { part: 'collateral', ...(usd === null && { usd }) })
   expect(settle([debt, collateral(12n), lent], ran(repaid, done(12n), done(5n)))).toBeUndefined()
   expect(settle([debt, collateral(10n), lent], ran(repaid, done(10n), done(5n)))).toBeUndefined()
-  expect(settle([debt, collateral(7n), lent], ran(repaid, done(7n), done(5n)))).toEqual({
+  expect(settle([debt, collateral(7n), lent], ran(repaid, done(7n), done(5n)), done(4n))).toEqual({
     isInsolvent: true,
     lines: [
       [0n, 'insolvent'],
       [0n, 'insolvent'],
-      [5n, undefined],
+      [4n, 'token_refuses'],
     ],
     outside: [],
   })
   const stuck = ran(repaid, reverted(toError('Stopped')), done(5n))
-  expect(settle([debt, collateral(12n), lent], stuck)).toMatchObject({
+  expect(settle([debt, collateral(12n), lent], stuck, done(2n), done(5n))).toMatchObject({
     isInsolvent: false,
     lines: [
       [0n, 'paused'],
-      [0n, 'paused'],
+      [2n, 'paused'],
       [5n, undefined],
     ],
   })
