@@ -16,6 +16,7 @@ import { countedClient, createPortfolio } from './support.ts'
 const ABI = parseAbi(['function setMood(uint8)', 'function pay(uint256)'])
 const MOODS = ['Plain', 'Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Reenters', 'Lies', 'Refuses', 'Keeps'] as const
 const WALLET = toWalletAddress('odd exit')
+const UNITS_MAX = 300
 const AMOUNT = 5n * 10n ** 18n
 
 let devnet: Devnet
@@ -86,18 +87,21 @@ interface Answer {
   readonly arrives_usd: string
   readonly blocked_usd: string
   readonly rows: readonly {
-    readonly position: { readonly family: string } | null
+    readonly position: { readonly family: string; readonly token_id?: string } | null
     readonly arrives: { readonly raw: string; readonly usd: string } | null
     readonly blocked_by: string | null
     readonly detail: string | null
   }[]
 }
 
-async function ask(wallet: Address, options?: { readonly tellsExits?: boolean; readonly more?: readonly [] }) {
+async function ask(
+  wallet: Address,
+  options?: { readonly tellsExits?: boolean; readonly more?: readonly []; readonly at?: string },
+) {
   const chain = { ...createDevnetChain(devnet), rpcUrls: [faulty.url] }
   const { client } = countedClient(chain)
-  const { more = [createMoodFamily(options)] } = options ?? {}
-  const { reply, credits } = await createPortfolio([client], { more }).exit(`wallet=${wallet}&chain_id=10`)
+  const { more = [createMoodFamily(options)], at = '' } = options ?? {}
+  const { reply, credits } = await createPortfolio([client], { more }).exit(`wallet=${wallet}&chain_id=10${at}`)
   return { ...(reply.data as Answer), credits }
 }
 
@@ -170,3 +174,36 @@ test('an empty wallet costs nothing, and what is in a wallet already arrives', a
   expect(answer).toMatchObject({ credits: 15, executed_as: null, complete: true, blocked_usd: '0.000000' })
   expect(answer.rows).toMatchObject([{ position: null, arrives: { raw: '7000000' }, blocked_by: null }])
 })
+
+test('a past block is executed as it was', async () => {
+  await setMood('Plain')
+  const block = await devnet.client.getBlockNumber()
+  await setMood('Refuses')
+  const before = await ask(WALLET, { at: `&at_block=${block}` })
+  expect(find(before, 'mood')).toMatchObject({ arrives: String(AMOUNT), blocked_by: null })
+  expect(before).toMatchObject({ executed_as: 'own_code', complete: true })
+  expect(find(await ask(WALLET), 'mood')).toMatchObject({ arrives: null, blocked_by: 'paused' })
+})
+
+test('of more positions than are executed, the worthiest arrive', async () => {
+  const owner = toWalletAddress('has many positions')
+  const [pool] = Object.values(devnet.pools)
+  if (pool === undefined) throw new Error('Cannot find a pool')
+  const range = rangeAround(pool, -600, 600)
+  const worth = (index: number) => amounts(pool, index < 10 ? 10 : 100)
+  await devnet.v3.mintMany(
+    Array.from({ length: UNITS_MAX + 10 }, (_, index) => ({ pool, ...range, ...worth(index), recipient: owner })),
+  )
+  const { rows, complete } = await ask(owner, { more: [] })
+  const costly = rows.filter(({ blocked_by }) => blocked_by === 'too_costly')
+  const ids = (list: Answer['rows']) => new Set(list.map(({ position }) => Number(position?.['token_id'])))
+  expect(ids(rows).size).toBe(UNITS_MAX + 10)
+  expect([...ids(costly)].sort()).toEqual(
+    [...ids(rows)]
+      .sort((a, b) => a - b)
+      .slice(0, 10)
+      .sort(),
+  )
+  expect(rows.filter(({ blocked_by }) => blocked_by === null).length).toBe(rows.length - costly.length)
+  expect(complete).toBeTrue()
+}, 60_000)
