@@ -21,6 +21,7 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
     method: 'GET',
     path: '/v1/portfolio/exit',
     operation: 'portfolio_exit',
+    tool: { name: 'read_exit', title: 'What a wallet can take out' },
     summary: 'Executes what a wallet would do to take out all it has on a chain, undoes it, and says what arrives.',
     description:
       'The rows are those of `/v1/portfolio/assets` at the same block. Every position is withdrawn as the wallet, with the ' +

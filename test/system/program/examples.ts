@@ -179,6 +179,7 @@ async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
     ),
     get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
     get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
+    get('/v1/portfolio/exit', `/v1/portfolio/exit?wallet=${borrower}&chain_id=1`),
     get('/v1/portfolio/snapshots', `/v1/portfolio/snapshots?wallet=${everywhere}&chain_id=1&max_snapshots=2`),
     get('/v1/names', `/v1/names?name=${DEMO_NAME}`),
     ...triggerQuestions(borrower),

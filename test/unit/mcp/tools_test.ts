@@ -42,6 +42,7 @@ test('every route that agents may call is a tool, alone or with those of other p
     ['read_lending_yield', expect.objectContaining({ enum: ['morpho-blue', 'kamino'] })],
     ['read_lending_risk', undefined],
     ['list_assets_and_debts', undefined],
+    ['read_exit', undefined],
     ['list_net_worth_snapshots', undefined],
     ['resolve_ens_name', undefined],
     ['create_trigger', undefined],
