@@ -16,7 +16,7 @@ const UNITS_MAX = 300
 const BUDGET_MS = 12_000
 
 /** How an exit was executed. */
-export const EXECUTIONS = ['own_code', 'replaced_code', 'protocol_multicall', 'simulated'] as const
+export const EXECUTIONS = ['own_code', 'replaced_code'] as const
 type Execution = (typeof EXECUTIONS)[number]
 
 /** What came of all rows of a wallet on a chain. */
