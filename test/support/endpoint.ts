@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'bun:test'
 import { createEndpoint } from '../../src/chain/evm/endpoint.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
-import { createHeadTracker } from '../../src/chain/rpc/endpoint_state/heads.ts'
+import { createHeadTracker } from '../../src/chain/rpc/endpoint_state.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'

@@ -1,4 +1,4 @@
-import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token.ts'
 import { derivePositionAddress, deriveTickArrayAddress } from '../../src/family/orca_whirlpool/read/address.ts'
 import { reserveBytes, type ServedAccounts, toFakeAddress, toServedAccount } from './kamino.ts'
 import { FEED, MAX_PRICE_AGE_SEC, WALLET } from './kamino_scene.ts'

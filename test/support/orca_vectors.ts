@@ -1,4 +1,4 @@
-import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token.ts'
 import vectors from './family/orca_whirlpool/vectors.json'
 import { type ServedAccounts, toServedAccount } from './kamino.ts'
 import {

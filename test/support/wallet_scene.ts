@@ -1,4 +1,4 @@
-import { deriveMetadataAddress } from '../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../src/chain/solana/token.ts'
 import { type ServedAccounts, toFakeAddress, toServedAccount } from './kamino.ts'
 import { WALLET } from './kamino_scene.ts'
 import { METADATA, metadataBytes, mintBytes, TOKEN, tokenAccountBytes } from './solana_token.ts'

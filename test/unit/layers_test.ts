@@ -31,8 +31,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Modules of `src/chain`, in whichever folder, that hold data or calculate. All others ask endpoints. */
 const CHAIN_WITHOUT_ENDPOINTS = [
-  ...['by_chain', 'chain', 'chains', 'checksum', 'cursor', 'words'],
-  ...['bytes', 'curve', 'program_address', 'metadata', 'mint', 'program', 'token_account'],
+  ...['chain', 'chains', 'cursor', 'words'],
+  ...['bytes', 'curve', 'program_address', 'token'],
 ]
 
 /** Folders of `src/family` that hold what protocols of one kind share. */

@@ -14,7 +14,7 @@ import {
   type RpcRequest,
 } from '../rpc/client.ts'
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
-import type { HeadTracker } from '../rpc/endpoint_state/heads.ts'
+import type { HeadTracker } from '../rpc/endpoint_state.ts'
 import { EndpointError, hasFault } from '../rpc/error.ts'
 import type { Priority } from '../rpc/limiter.ts'
 import { createRetrier } from '../rpc/retrier.ts'

@@ -13,9 +13,12 @@ import {
   RpcRefusedError,
 } from '../rpc/client.ts'
 import type { ClientOptions } from '../rpc/connection.ts'
-import { createEndpointDepths, type EndpointDepths } from '../rpc/endpoint_state/depths.ts'
-import { createHeadTracker } from '../rpc/endpoint_state/heads.ts'
-import { createJitterSequence } from '../rpc/endpoint_state/health.ts'
+import {
+  createEndpointDepths,
+  createHeadTracker,
+  createJitterSequence,
+  type EndpointDepths,
+} from '../rpc/endpoint_state.ts'
 import { EndpointError, hasFault } from '../rpc/error.ts'
 import { createRotation, type MonitoredEndpoints, type RotationFailure, type RotationPolicy } from '../rpc/rotation.ts'
 import { createEndpoint, type ManagedEndpoint } from './endpoint.ts'

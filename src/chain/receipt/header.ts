@@ -1,5 +1,5 @@
 import { fromRlp, type Hex, keccak256, toRlp } from 'viem'
-import { parseLowerBytes } from '../rpc/value.ts'
+import { parseLowerBytes, parseLowerWord } from '../rpc/value.ts'
 import { toRlpQuantity } from './receipts_root.ts'
 
 /** Decoded header of a block; `stateRoot` is the state after the block. */
@@ -68,5 +68,34 @@ export function decodeHeader(header: Hex): BlockHeader {
     mixHash: readHex('mixHash'),
     baseFee: readNumber('baseFeePerGas'),
     excessBlobGas: readNumber('excessBlobGas'),
+  }
+}
+
+/** An endpoint's unverified answer about a block. */
+export interface BlockClaim {
+  readonly hash: Hex
+  readonly receiptsRoot: Hex
+  /** True if the header hashes to `hash`: the root is then right whenever the hash is. */
+  readonly isProven: boolean
+  /** Hashes of its transactions, in order. */
+  readonly transactions: readonly Hex[]
+}
+
+/**
+ * Parses the result of `eth_getBlockByNumber` without bodies; undefined if the endpoint does not have the block. Throws
+ * `TypeError` if the result is another block or no block.
+ */
+export function parseBlockClaim(result: unknown, number: number): BlockClaim | undefined {
+  if (result === null) return undefined
+  const block = (typeof result === 'object' ? result : {}) as Readonly<Record<string, unknown>>
+  const { transactions } = block
+  if (!Array.isArray(transactions) || Number(block['number']) !== number) throw new TypeError('Expected a block')
+  const hash = parseLowerWord(block['hash'])
+  const header = encodeHeader(block)
+  return {
+    hash,
+    receiptsRoot: parseLowerWord(block['receiptsRoot']),
+    isProven: header !== undefined && keccak256(header) === hash,
+    transactions: transactions.map(parseLowerWord),
   }
 }

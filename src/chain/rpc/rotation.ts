@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from './client.ts'
-import type { Health, HealthState } from './endpoint_state/health.ts'
+import type { Health, HealthState } from './endpoint_state.ts'
 import { hasFault } from './error.ts'
 
 /** A read that succeeded this recently proves readiness. */

@@ -9,7 +9,7 @@ import {
   parseFoundRows,
   quoteLongLamports,
 } from './accounts.ts'
-import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token_account.ts'
+import { decodeTokenAccount, TOKEN_ACCOUNT_BYTES, type TokenAccount } from './token.ts'
 
 /** Filter of a wallet's token accounts: by token program or by mint. */
 export type TokenAccountsFilter = { readonly program: string } | { readonly mint: string }

@@ -1,5 +1,5 @@
 import { toHex } from 'viem'
-import { readStateDepth, UNUSED_ADDRESS } from '../../chain/past/state_depth.ts'
+import { readStateDepth, UNUSED_ADDRESS } from '../../chain/past/state_canary.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { type Finding, okFinding, warningFinding } from '../../lib/finding.ts'

@@ -1,6 +1,6 @@
 import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
 import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
-import { TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
+import { TOKEN_PROGRAM } from '../../chain/solana/token.ts'
 import type { Config } from '../../config/config.ts'
 import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../../family/kamino/read/accounts/layout.ts'
 import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { byChain } from '../../chain/by_chain.ts'
+import { byChain } from '../../chain/chain.ts'
 
 /** One market of Aave V3, or of a fork that kept its contracts. */
 export interface AaveV3Deployment {

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { byChain } from '../../chain/by_chain.ts'
+import { byChain } from '../../chain/chain.ts'
 
 /** Morpho Blue on one chain: one contract with all its markets. */
 export interface MorphoBlueDeployment {

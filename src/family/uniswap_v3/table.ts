@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { byChain } from '../../chain/by_chain.ts'
+import { byChain } from '../../chain/chain.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { EnumerableDeployment } from '../liquidity/enumerable/exchange.ts'
 

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { byChain } from '../../chain/by_chain.ts'
+import { byChain } from '../../chain/chain.ts'
 
 /** Uniswap V4 on one chain: one contract with all pools, and one whose tokens are the positions. */
 export interface UniswapV4Deployment {

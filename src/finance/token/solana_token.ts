@@ -1,7 +1,12 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
-import { decodeMetadata } from '../../chain/solana/token/metadata.ts'
-import { decodeMint, type RawTokenName, type SolanaMint } from '../../chain/solana/token/mint.ts'
-import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/solana/token/program.ts'
+import {
+  decodeMetadata,
+  decodeMint,
+  type RawTokenName,
+  type SolanaMint,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+} from '../../chain/solana/token.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { type KnownTokens, type RawTokenText, spamReason } from './spam.ts'
 import { toTokenDisplayText } from './text.ts'

@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../chain/solana/accounts.ts'
-import { deriveMetadataAddress } from '../../chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../chain/solana/token.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import { type SolanaToken, toSolanaToken } from './solana_token.ts'

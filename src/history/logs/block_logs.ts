@@ -1,5 +1,5 @@
 import { type Hex, toHex } from 'viem'
-import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
+import type { BlockClaim } from '../../chain/receipt/header.ts'
 import {
   computeReceiptsRoot,
   parseRawTransactionReceipt,

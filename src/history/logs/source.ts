@@ -1,6 +1,6 @@
 import { type Hex, toHex } from 'viem'
 import { type BlockId, readHeader } from '../../chain/evm/read_block.ts'
-import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/block_claim.ts'
+import { type BlockClaim, parseBlockClaim } from '../../chain/receipt/header.ts'
 import { type BackgroundEndpoint, type Endpoint, RevertError, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { EndpointError, hasFault } from '../../chain/rpc/error.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { BlockClaim } from '../../chain/receipt/block_claim.ts'
+import type { BlockClaim } from '../../chain/receipt/header.ts'
 import { RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'

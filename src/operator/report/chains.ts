@@ -1,5 +1,5 @@
 import type { EvmClient } from '../../chain/evm/evm_client.ts'
-import { readStateDepth } from '../../chain/past/state_depth.ts'
+import { readStateDepth } from '../../chain/past/state_canary.ts'
 import type { EndpointReport } from '../../chain/rpc/rotation.ts'
 import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
 import { createReadiness, type Probes } from '../../http/page/probes.ts'

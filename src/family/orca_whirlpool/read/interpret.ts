@@ -1,6 +1,5 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { getTransferFee } from '../../../chain/solana/token/mint.ts'
-import { decodeTokenAccount, type TokenAccount } from '../../../chain/solana/token_account.ts'
+import { decodeTokenAccount, getTransferFee, type TokenAccount } from '../../../chain/solana/token.ts'
 import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
 import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
 import type { FigureState, OrcaPosition, OrcaSpam, OrcaToken } from '../math/position.ts'

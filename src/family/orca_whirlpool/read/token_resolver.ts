@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
-import { TOKEN_PROGRAM } from '../../../chain/solana/token/program.ts'
+import { TOKEN_PROGRAM } from '../../../chain/solana/token.ts'
 import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { chunk } from '../../../lib/async/parallel.ts'
 import { type AccountCache, type Accounts, decodeAccount } from './account_cache.ts'

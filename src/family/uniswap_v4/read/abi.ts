@@ -1,7 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../chain/block.ts'
-import { decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
-import { createLazyRecords } from '../../../chain/call/lazy_records.ts'
+import { createLazyRecords, decodeLensPage, type LensCursor } from '../../../chain/call/cursor.ts'
 import { encodeBytes, encodeCall } from '../../../chain/call/words.ts'
 import { encodePriceSources, PRICE_SOURCES_ARGUMENT, type PriceSources } from '../../../finance/price/price_sources.ts'
 import type { Steps } from '../../../lib/async/cooperative.ts'

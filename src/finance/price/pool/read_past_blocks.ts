@@ -1,7 +1,7 @@
 import { concatHex, type Hex, keccak256, numberToHex } from 'viem'
 import type { Block, PinnedBlock } from '../../../chain/block.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
-import { findBracket, nextProbe } from '../../../chain/past/block_search.ts'
+import { findBracket, nextProbe } from '../../../chain/past/block_at.ts'
 import type { Endpoint, PastBlock } from '../../../chain/rpc/client.ts'
 import { allOrAbort } from '../../../lib/async/parallel.ts'
 import type { Work } from '../../../lib/async/work.ts'

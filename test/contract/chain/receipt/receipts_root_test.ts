@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Hex, keccak256, numberToHex, toHex, toRlp } from 'viem'
-import { parseBlockClaim } from '../../../../src/chain/receipt/block_claim.ts'
+import { parseBlockClaim } from '../../../../src/chain/receipt/header.ts'
 import {
   computeOrderedTrieRoot,
   computeReceiptsRoot,

@@ -1,5 +1,5 @@
 import { base58 } from '@scure/base'
-import { deriveMetadataAddress } from '../../../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../../../src/chain/solana/token.ts'
 import {
   reserveBytes,
   SCOPE,

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { createLensCursor } from '../../../../src/chain/call/cursor.ts'
-import { createLazyRecords } from '../../../../src/chain/call/lazy_records.ts'
+import { createLazyRecords, createLensCursor } from '../../../../src/chain/call/cursor.ts'
 
 test('kept records decode as in the answer, whether they are most of it or little', () => {
   const gap = fc.nat(12)

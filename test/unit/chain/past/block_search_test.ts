@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findBracket, nextProbe } from '../../../../src/chain/past/block_search.ts'
+import { findBracket, nextProbe } from '../../../../src/chain/past/block_at.ts'
 import type { PastBlock } from '../../../../src/chain/rpc/client.ts'
 import { caseCount } from '../../../support/cases.ts'
 

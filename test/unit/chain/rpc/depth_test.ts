@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createEndpointDepths } from '../../../../src/chain/rpc/endpoint_state/depths.ts'
+import { createEndpointDepths } from '../../../../src/chain/rpc/endpoint_state.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 function depthsAt(): { depths: ReturnType<typeof createEndpointDepths>; later(ms: number): void } {

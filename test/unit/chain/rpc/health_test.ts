@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { createHeadTracker } from '../../../../src/chain/rpc/endpoint_state/heads.ts'
-import { createHealth, createJitterSequence } from '../../../../src/chain/rpc/endpoint_state/health.ts'
+import { createHeadTracker, createHealth, createJitterSequence } from '../../../../src/chain/rpc/endpoint_state.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
 let nowMs = 0

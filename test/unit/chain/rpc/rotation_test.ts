@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createHealth } from '../../../../src/chain/rpc/endpoint_state/health.ts'
+import { createHealth } from '../../../../src/chain/rpc/endpoint_state.ts'
 import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createRotation, type RotationFailure, type RotationPolicy } from '../../../../src/chain/rpc/rotation.ts'
 import { type Deadline, withinDeadline } from '../../../../src/lib/async/abort.ts'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { BODY_BYTES_MAX } from '../../../../src/chain/rpc/http_client.ts'
 import { createTransport } from '../../../../src/chain/rpc/transport.ts'
-import { BODY_BYTES_MAX } from '../../../../src/chain/rpc/unpack.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { caseCount } from '../../../support/cases.ts'
 

@@ -2,8 +2,7 @@ import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { deriveProgramAddress, isOnCurve } from '../../../../src/chain/solana/program_address.ts'
-import { deriveMetadataAddress } from '../../../../src/chain/solana/token/metadata.ts'
-import { deriveAssociatedTokenAddress } from '../../../../src/chain/solana/token/program.ts'
+import { deriveAssociatedTokenAddress, deriveMetadataAddress } from '../../../../src/chain/solana/token.ts'
 import { TOKEN } from '../../../support/solana_token.ts'
 
 const P = 2n ** 255n - 19n

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { decodeMetadata, deriveMetadataAddress } from '../../../../src/chain/solana/token/metadata.ts'
-import { decodeMint, getTransferFee } from '../../../../src/chain/solana/token/mint.ts'
-import { decodeTokenAccount } from '../../../../src/chain/solana/token_account.ts'
+import {
+  decodeMetadata,
+  decodeMint,
+  decodeTokenAccount,
+  deriveMetadataAddress,
+  getTransferFee,
+} from '../../../../src/chain/solana/token.ts'
 import { toFakeAddress, toServedAccount } from '../../../support/kamino.ts'
 import {
   type FeeFixture,

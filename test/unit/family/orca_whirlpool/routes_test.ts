@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { deriveMetadataAddress } from '../../../../src/chain/solana/token/metadata.ts'
+import { deriveMetadataAddress } from '../../../../src/chain/solana/token.ts'
 import { ORCA_WHIRLPOOL } from '../../../../src/family/orca_whirlpool/mod.ts'
 import { derivePositionAddress } from '../../../../src/family/orca_whirlpool/read/address.ts'
 import { callRoute, toRouteFailure } from '../../../support/call_route.ts'

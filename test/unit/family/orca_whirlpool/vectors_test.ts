@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { decodeMint, getTransferFee } from '../../../../src/chain/solana/token/mint.ts'
+import { decodeMint, getTransferFee } from '../../../../src/chain/solana/token.ts'
 import { collectable, computeOwed, computeWithdrawal } from '../../../../src/family/orca_whirlpool/math/figures.ts'
 import {
   deriveBundleAddress,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import type { BlockClaim } from '../../../../src/chain/receipt/block_claim.ts'
+import type { BlockClaim } from '../../../../src/chain/receipt/header.ts'
 import { RpcRefusedError } from '../../../../src/chain/rpc/client.ts'
 import type { LogSource } from '../../../../src/history/logs/source.ts'
 import { createEvidence, type Witness } from '../../../../src/history/proof/evidence.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createSolanaClient } from '../../../../src/chain/solana/client.ts'
-import { listWalletTokens } from '../../../../src/chain/solana/token/wallet_tokens.ts'
+import { listWalletTokens } from '../../../../src/chain/solana/wallet_tokens.ts'
 import { createOrcaReader } from '../../../../src/family/orca_whirlpool/read/read.ts'
 import { WHIRLPOOL_PROGRAMS } from '../../../../src/family/orca_whirlpool/table.ts'
 import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'

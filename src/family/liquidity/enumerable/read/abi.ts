@@ -1,7 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../../chain/block.ts'
-import { decodeLensPage, type LensCursor, readOptional } from '../../../../chain/call/cursor.ts'
-import { createLazyRecords } from '../../../../chain/call/lazy_records.ts'
+import { createLazyRecords, decodeLensPage, type LensCursor, readOptional } from '../../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../../chain/call/words.ts'
 import {
   encodePriceSources,

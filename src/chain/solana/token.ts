@@ -1,5 +1,26 @@
-import { ACCOUNT_BYTES_MAX } from '../accounts.ts'
-import { type ByteReader, createByteReader } from '../bytes.ts'
+import { decodeBase58Address } from '../../lib/text/base58.ts'
+import { ACCOUNT_BYTES_MAX, type SolanaAccount } from './accounts.ts'
+import { type ByteReader, createByteReader } from './bytes.ts'
+import { deriveProgramAddress } from './program_address.ts'
+
+/** The two token programs: Token, and its successor with extensions. */
+export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
+export const TOKEN_PROGRAMS = [TOKEN_PROGRAM, TOKEN_2022_PROGRAM] as const
+
+const ASSOCIATED_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
+
+/** Derives a wallet's associated token account, the default account for a mint's tokens. */
+export function deriveAssociatedTokenAddress(
+  wallet: string,
+  { mint, program }: { readonly mint: string; readonly program: string },
+) {
+  return deriveProgramAddress(ASSOCIATED_PROGRAM, [
+    decodeBase58Address(wallet),
+    decodeBase58Address(program),
+    decodeBase58Address(mint),
+  ])
+}
 
 /** Size of a mint of the Token program, and of the part that both programs share. */
 const MINT_BYTES = 82
@@ -90,7 +111,7 @@ function decodeTransferFees(bytes: ByteReader) {
 }
 
 /** Decodes name and symbol, each after a length of four bytes, up to the first zero; undefined if truncated. */
-export function decodeTokenName(data: Uint8Array, at: number): RawTokenName | undefined {
+function decodeTokenName(data: Uint8Array, at: number): RawTokenName | undefined {
   const name = decodeText(data, at)
   const symbol = name && decodeText(data, name.end)
   return name && symbol && { name: name.text, symbol: symbol.text }
@@ -103,4 +124,50 @@ function decodeText(data: Uint8Array, at: number): { readonly text: string; read
   const content = data.subarray(at + 4, Math.min(end, at + 4 + TEXT_BYTES_MAX))
   const zero = content.indexOf(0)
   return { text: new TextDecoder().decode(zero < 0 ? content : content.subarray(0, zero)), end }
+}
+
+/** Metaplex, the program that stores token names outside of mints. */
+const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s'
+const KIND_METADATA = 4
+const MINT_AT = 33
+const NAMES_AT = 65
+
+/** Derives the address of a mint's metadata account, which has the name if the mint has none. */
+export function deriveMetadataAddress(mint: string): string {
+  return deriveProgramAddress(METADATA_PROGRAM, [
+    'metadata',
+    decodeBase58Address(METADATA_PROGRAM),
+    decodeBase58Address(mint),
+  ])
+}
+
+/** Decodes a mint's name from its account at `deriveMetadataAddress`; undefined if there is none. */
+export function decodeMetadata(account: SolanaAccount | null | undefined, mint: string): RawTokenName | undefined {
+  if (account?.owner !== METADATA_PROGRAM || account.data.length < NAMES_AT) return undefined
+  const bytes = createByteReader(account.data)
+  if (bytes.u8(0) !== KIND_METADATA || bytes.key(MINT_AT) !== mint) return undefined
+  return decodeTokenName(account.data, NAMES_AT)
+}
+
+/** Bytes of a token account that are decoded: all up to the state; extensions follow later. */
+export const TOKEN_ACCOUNT_BYTES = 109
+const STATES = ['none', 'usable', 'frozen'] as const
+
+/** Decoded account of a token program. */
+export interface TokenAccount {
+  readonly mint: string
+  /** The wallet or program address that may transfer the tokens. */
+  readonly owner: string
+  /** Amount, base units. */
+  readonly amount: bigint
+  readonly isFrozen: boolean
+}
+
+/** Decodes the first bytes of a token account; undefined for other data. The caller must check the account's owner. */
+export function decodeTokenAccount(data: Uint8Array): TokenAccount | undefined {
+  if (data.length < TOKEN_ACCOUNT_BYTES) return undefined
+  const bytes = createByteReader(data)
+  const state = STATES[bytes.u8(108)]
+  if (state === undefined || state === 'none') return undefined
+  return { mint: bytes.key(0), owner: bytes.key(32), amount: bytes.u64(64), isFrozen: state === 'frozen' }
 }

@@ -1,7 +1,7 @@
-import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
-import type { SolanaSession } from '../client.ts'
-import type { ListedTokenAccount } from '../searches.ts'
-import { TOKEN_PROGRAMS } from './program.ts'
+import { maxBigint, minBigint } from '../../lib/number/fixed_point.ts'
+import type { SolanaSession } from './client.ts'
+import type { ListedTokenAccount } from './searches.ts'
+import { TOKEN_PROGRAMS } from './token.ts'
 
 /** A wallet's token accounts with a balance, of both programs, and the slots of the two lists. */
 export interface WalletTokens {
