@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
-import { usdFigure } from '../finance/figure.ts'
+import { base58Address, chainId, evmAddress, incompleteList, usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
-import { base58Address, chainId, evmAddress, incompleteList } from '../finance/schema.ts'
 import { DECIMAL, nonNegativeInteger, pagination, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
 

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { apyFigure, healthFactorFigure, usdFigure as usd } from '../../finance/figure.ts'
-import { chainId, evmAddress } from '../../finance/schema.ts'
+import { apyFigure, chainId, evmAddress, healthFactorFigure, usdFigure as usd } from '../../finance/figure.ts'
 import { dueFields } from './due.ts'
 
 /** Schemas of a position's figures in a list, with additional fields of each asset; the naming fields come before. */

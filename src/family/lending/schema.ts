@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { healthFactorFigure as healthFactor, usdFigure as usd } from '../../finance/figure.ts'
-import { evmAddress } from '../../finance/schema.ts'
+import { evmAddress, healthFactorFigure as healthFactor, usdFigure as usd } from '../../finance/figure.ts'
 import { DECIMAL, nonNegativeInteger, pagination, text } from '../../lib/text/text_format.ts'
 import { LENDING_EVENT_TYPES } from './lending_event.ts'
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { apyFigure, formatRatio, formatUsd, ratioOrMaxFigure, usdFigure } from '../../finance/figure.ts'
+import { apyFigure, formatRatio, formatUsd, incompleteList, ratioOrMaxFigure, usdFigure } from '../../finance/figure.ts'
 import {
   dailyInterest,
   type LendingPosition,
@@ -9,7 +9,6 @@ import {
   weightedApy,
   type YieldLeg,
 } from '../../finance/math/lending.ts'
-import { incompleteList } from '../../finance/schema.ts'
 import { memoize } from '../../lib/memoize.ts'
 
 /** Schemas of the yield figures; the fields that name the position come before them. */

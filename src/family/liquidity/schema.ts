@@ -1,7 +1,6 @@
 import * as v from 'valibot'
-import { usdFigure } from '../../finance/figure.ts'
+import { chainId, evmAddress, usdFigure, withFull } from '../../finance/figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../finance/price/price.ts'
-import { chainId, evmAddress, withFull } from '../../finance/schema.ts'
 import {
   DECIMAL,
   fixedDecimal,

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { getKnownTokens } from '../../finance/token/spam_filter.ts'
+import { getKnownTokens } from '../../finance/token/spam.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { exitMarket } from './exit.ts'

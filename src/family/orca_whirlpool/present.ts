@@ -1,6 +1,6 @@
 import * as v from 'valibot'
+import { base58Address, chainId, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
-import { base58Address, chainId, withFull } from '../../finance/schema.ts'
 import { pagination } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
 import { presentTotals } from '../liquidity/list/counts.ts'

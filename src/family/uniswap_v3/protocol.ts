@@ -1,5 +1,5 @@
 import { checksumAddress, toFunctionSelector } from 'viem'
-import { evmAddress } from '../../finance/schema.ts'
+import { evmAddress } from '../../finance/figure.ts'
 import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
 import { integerText, unsignedText } from '../liquidity/schema.ts'

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { checksumAddress, zeroAddress } from 'viem'
+import { evmAddress, withFull } from '../../finance/figure.ts'
 import type { TokenAmounts } from '../../finance/math/liquidity.ts'
-import { evmAddress, withFull } from '../../finance/schema.ts'
 import type { HoldingExclusion } from '../holding.ts'
 import { presentAmounts } from '../liquidity/present.ts'
 import type { FigureContext, FullPosition, HeldPart } from '../liquidity/protocol.ts'

@@ -5,8 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type Log, logThrottled } from '../../lib/log.ts'
 import type { SnapshotTaker } from './snapshot_taker.ts'
-import type { SnapshotStore } from './store.ts'
-import type { SnapshotTarget } from './target.ts'
+import type { SnapshotStore, SnapshotTarget } from './store.ts'
 
 /** Wallets that one process claims at a time, and the lease that keeps other processes off them, seconds. */
 const CLAIM_MAX = 250

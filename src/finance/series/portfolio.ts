@@ -12,8 +12,7 @@ import type { Log } from '../../lib/log.ts'
 import { takeDailySnapshots } from './daily.ts'
 import { createSnapshotSeries } from './series.ts'
 import { createSnapshotTaker } from './snapshot_taker.ts'
-import { createSnapshotStore, type SnapshotTable } from './store.ts'
-import type { SnapshotTarget } from './target.ts'
+import { createSnapshotStore, type SnapshotTable, type SnapshotTarget } from './store.ts'
 
 /**
  * Rate of readings. Each takes some milliseconds of the event loop; at this rate they take at most a fifth of it, and a

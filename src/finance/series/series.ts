@@ -10,8 +10,7 @@ import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import type { SnapshotTaker } from './snapshot_taker.ts'
-import type { SnapshotStore, StoredSnapshot } from './store.ts'
-import type { SnapshotTarget } from './target.ts'
+import type { SnapshotStore, SnapshotTarget, StoredSnapshot } from './store.ts'
 
 /** How long a caller waits for missing snapshots, within the time of a request. */
 const WAIT_MS = 4_000

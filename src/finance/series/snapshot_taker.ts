@@ -6,8 +6,7 @@ import type { RateLimiter } from '../../lib/async/rate_limiter.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { AbortedError, UnavailableError, UpstreamError } from '../../lib/error.ts'
-import type { SnapshotStore } from './store.ts'
-import type { SnapshotTarget } from './target.ts'
+import type { SnapshotStore, SnapshotTarget } from './store.ts'
 
 /** Concurrent readings of one target at first and at most: a part of an endpoint's capacity. */
 const RUNNING = 8

@@ -1,5 +1,6 @@
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, zeroAddress } from 'viem'
 import { type LensCursor, readOptional } from '../../chain/call/cursor.ts'
+import type { FinanceChain } from '../chain.ts'
 import { decodeTokenText, toTokenDisplayText } from './text.ts'
 
 /** Decimals beyond this exceed what 256 bits can count: such a token is unreadable, like one without decimals. */
@@ -48,4 +49,10 @@ export function toToken(raw: RawToken): Token {
     decimals: raw.decimals === undefined || raw.decimals > DECIMALS_MAX ? undefined : raw.decimals,
     asWritten: { symbol, name },
   }
+}
+
+/** Returns a chain's native token as the token of the zero address. */
+export function toNativeToken({ nativeCurrency }: FinanceChain): Token & { readonly decimals: number } {
+  const { symbol = '', name = symbol, decimals = 18 } = nativeCurrency ?? {}
+  return { address: zeroAddress, symbol, name, decimals, asWritten: { symbol, name } }
 }

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { usdFigure } from '../../finance/figure.ts'
-import { evmAddress } from '../../finance/schema.ts'
+import { evmAddress, usdFigure } from '../../finance/figure.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
 import { rowPosition, token } from '../schema.ts'
 import { ROW_KINDS } from '../sum/row.ts'

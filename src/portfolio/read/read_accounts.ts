@@ -7,10 +7,15 @@ import { createSlotCache, getMaxSlotDistance } from '../../chain/solana/slot_cac
 import { decodeMint, decodeTokenAccount } from '../../chain/solana/token.ts'
 import { listWalletTokens, type WalletTokens } from '../../chain/solana/wallet_tokens.ts'
 import type { AccountHoldings, AccountHoldingsReader, HoldingsPlan } from '../../family/holding.ts'
-import { getScopePrices, type ScopePrices } from '../../finance/price/scope/prices.ts'
+import { getScopePrices, type ScopePrices } from '../../finance/price/scope.ts'
 import type { PriceMarket } from '../../finance/price/table/kamino.ts'
-import { type SolanaToken, solanaSpamReason, toFallbackSymbol } from '../../finance/token/solana_token.ts'
-import { createSolanaTokens, type SolanaTokens } from '../../finance/token/solana_tokens.ts'
+import {
+  createSolanaTokens,
+  type SolanaToken,
+  type SolanaTokens,
+  solanaSpamReason,
+  toFallbackSymbol,
+} from '../../finance/token/solana_tokens.ts'
 import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import { chunk } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'

@@ -10,7 +10,7 @@ import { createPositionReader as createMorphoReader } from '../../../src/family/
 import { EXCHANGE } from '../../../src/family/uniswap_v3/protocol.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { readBalances } from '../../../src/finance/token/balance/read_balances.ts'
-import { createSpamFilter } from '../../../src/finance/token/spam_filter.ts'
+import { createSpamFilter } from '../../../src/finance/token/spam.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

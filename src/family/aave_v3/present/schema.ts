@@ -1,6 +1,11 @@
 import * as v from 'valibot'
-import { healthFactorFigure as healthFactor, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
-import { evmAddress, withFull } from '../../../finance/schema.ts'
+import {
+  evmAddress,
+  healthFactorFigure as healthFactor,
+  ratioFigure as ratio,
+  usdFigure as usd,
+  withFull,
+} from '../../../finance/figure.ts'
 import { DECIMAL, pagination, text } from '../../../lib/text/text_format.ts'
 import { calculationsSchema, reducedCalculations } from '../../lending/calculations.ts'
 import { positionFiguresWith, walletPlace, walletPositions } from '../../lending/position.ts'

@@ -1,5 +1,5 @@
-import type { ScopeOutcome } from '../../../finance/price/scope/prices.ts'
-import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_token.ts'
+import type { ScopeOutcome } from '../../../finance/price/scope.ts'
+import { type SolanaToken, solanaSpamReason } from '../../../finance/token/solana_tokens.ts'
 import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { AccountHolding, AccountHoldings, HoldingExclusion } from '../../holding.ts'
 import type { ObligationLeg } from '../math/holding.ts'

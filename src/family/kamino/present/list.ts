@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import {
   APY_WORDS,
   apyFigure,
+  base58Address,
+  chainId,
   formatApy,
   formatHealthFactor,
   formatUsd,
@@ -9,7 +11,6 @@ import {
   usdFigure,
 } from '../../../finance/figure.ts'
 import { healthFactor } from '../../../finance/math/lending.ts'
-import { base58Address, chainId } from '../../../finance/schema.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { pagination, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import {
+  chainId,
   formatHealthFactor,
   formatPercentage,
   formatRatio,
@@ -11,7 +12,6 @@ import {
   usdFigure,
 } from '../../../finance/figure.ts'
 import { borrowUtilization, currentLtv, healthFactor, liquidationThreshold } from '../../../finance/math/lending.ts'
-import { chainId } from '../../../finance/schema.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { DECIMAL, text } from '../../../lib/text/text_format.ts'
 import { parseTargetHealthFactor } from '../../lending/calculations.ts'

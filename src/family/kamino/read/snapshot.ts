@@ -1,6 +1,5 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import { findScopeFeed, readScopeEntries } from '../../../finance/price/scope/layout.ts'
-import { computeReservePrice, isSteadyPrice } from '../../../finance/price/scope/price.ts'
+import { computeReservePrice, findScopeFeed, isSteadyPrice, readScopeEntries } from '../../../finance/price/scope.ts'
 import type { KaminoProgram } from '../../../finance/price/table/kamino.ts'
 import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { Log } from '../../../lib/log.ts'

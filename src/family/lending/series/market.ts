@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../../chain/block.ts'
 import type { QuorumResult } from '../../../chain/past/quorum.ts'
 import type { SnapshotSeries } from '../../../finance/series/series.ts'
-import type { SnapshotTarget } from '../../../finance/series/target.ts'
+import type { SnapshotTarget } from '../../../finance/series/store.ts'
 import type { Work } from '../../../lib/async/work.ts'
 
 /** Figures of a wallet in a market at a midnight, as the live route formats them. */

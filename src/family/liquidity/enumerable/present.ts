@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { withFull } from '../../../finance/schema.ts'
+import { withFull } from '../../../finance/figure.ts'
 import {
   amounts,
   buildOutputs,

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { FinanceChain } from '../../../finance/chain.ts'
 import { describeMissingDecimals, hasDecimals, type TokenWithDecimals } from '../../../finance/token/priced_token.ts'
-import type { FilteredToken } from '../../../finance/token/spam_filter.ts'
+import type { FilteredToken } from '../../../finance/token/spam.ts'
 import type { RawToken, Token } from '../../../finance/token/token.ts'
 import type { Steps } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'

@@ -1,6 +1,11 @@
 import * as v from 'valibot'
-import { apyFigure, healthFactorFigure, ratioFigure as ratio, usdFigure as usd } from '../../../finance/figure.ts'
-import { incompleteList } from '../../../finance/schema.ts'
+import {
+  apyFigure,
+  healthFactorFigure,
+  incompleteList,
+  ratioFigure as ratio,
+  usdFigure as usd,
+} from '../../../finance/figure.ts'
 import { DECIMAL, pagination, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
 import { calculationsSchema } from '../../lending/calculations.ts'
 import { dueFields } from '../../lending/due.ts'

@@ -1,8 +1,8 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { TransferFee } from '../../../finance/math/transfer.ts'
 import type { NoPrice } from '../../../finance/price/price.ts'
-import type { ScopePrice } from '../../../finance/price/scope/prices.ts'
-import type { SolanaToken } from '../../../finance/token/solana_token.ts'
+import type { ScopePrice } from '../../../finance/price/scope.ts'
+import type { SolanaToken } from '../../../finance/token/solana_tokens.ts'
 import type { FigureInput } from './figures.ts'
 import type { Whirlpool, WhirlpoolPosition } from './state.ts'
 

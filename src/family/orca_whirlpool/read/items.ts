@@ -1,6 +1,6 @@
 import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
-import type { ScopePrices } from '../../../finance/price/scope/prices.ts'
+import type { ScopePrices } from '../../../finance/price/scope.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import type { AccountCache } from './account_cache.ts'

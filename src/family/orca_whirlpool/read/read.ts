@@ -3,7 +3,7 @@ import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.t
 import { computeAnswerSlot, createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
 import { decodeMint, deriveAssociatedTokenAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token.ts'
 import { listWalletTokens } from '../../../chain/solana/wallet_tokens.ts'
-import { getScopePrices } from '../../../finance/price/scope/prices.ts'
+import { getScopePrices } from '../../../finance/price/scope.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import type { Work } from '../../../lib/async/work.ts'

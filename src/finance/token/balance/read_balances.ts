@@ -20,9 +20,8 @@ import {
 } from '../../price/price_sources.ts'
 import { packTokens, toTokenSet } from '../list/list.ts'
 import { isNativeToken } from '../list/native.ts'
-import { toNativeToken } from '../native_token.ts'
-import type { SpamFilter } from '../spam_filter.ts'
-import { type RawToken, readToken, type Token } from '../token.ts'
+import type { SpamFilter } from '../spam.ts'
+import { type RawToken, readToken, type Token, toNativeToken } from '../token.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** This many tokens usually take some ten million gas; if they take more, the page ends early. */

@@ -3,7 +3,7 @@ import { checksumAddress, toFunctionSelector } from 'viem'
 import type { EnumerableExchange } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../../../../src/family/liquidity/enumerable/mod.ts'
 import { integerText } from '../../../../src/family/liquidity/schema.ts'
-import { evmAddress } from '../../../../src/finance/schema.ts'
+import { evmAddress } from '../../../../src/finance/figure.ts'
 import { formatExact } from '../../../../src/lib/number/decimal.ts'
 import { LENS_RUNTIME } from './read/lens_artifact.ts'
 

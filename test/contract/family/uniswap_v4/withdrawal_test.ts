@@ -7,7 +7,7 @@ import { mayChangeWithdrawal } from '../../../../src/family/uniswap_v4/math/hook
 import { LENS, readOwned } from '../../../../src/family/uniswap_v4/read/queries.ts'
 import { readWithdrawals, WITHDRAWAL_LENS } from '../../../../src/family/uniswap_v4/read/withdrawal/withdrawal.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
+import { createSpamFilter } from '../../../../src/finance/token/spam.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'

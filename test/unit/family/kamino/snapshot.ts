@@ -1,7 +1,6 @@
 import type { Snapshot } from '../../../../src/family/kamino/math/position.ts'
 import { decodeMarket, decodeObligation, decodeReserve } from '../../../../src/family/kamino/read/accounts/layout.ts'
-import { decodeScopeEntry } from '../../../../src/finance/price/scope/layout.ts'
-import { computeReservePrice } from '../../../../src/finance/price/scope/price.ts'
+import { computeReservePrice, decodeScopeEntry } from '../../../../src/finance/price/scope.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
 import type { ServedAccounts } from '../../../support/kamino.ts'
 import { FEED, MARKET, OBLIGATION, type SceneChanges, SLOT, SOL, scene } from '../../../support/kamino_scene.ts'

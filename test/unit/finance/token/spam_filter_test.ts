@@ -4,7 +4,7 @@ import { listHolders } from '../../../../src/family/liquidity/enumerable/exchang
 import type { RawRead } from '../../../../src/family/liquidity/enumerable/read/abi.ts'
 import { interpret } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { createSpamFilter } from '../../../../src/finance/token/spam_filter.ts'
+import { createSpamFilter } from '../../../../src/finance/token/spam.ts'
 import type { RawToken } from '../../../../src/finance/token/token.ts'
 import { runCooperatively } from '../../../../src/lib/async/cooperative.ts'
 import { atOnce, DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'

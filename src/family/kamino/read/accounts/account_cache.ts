@@ -1,5 +1,5 @@
 import type { SolanaAccount } from '../../../../chain/solana/accounts.ts'
-import { findScopeFeed } from '../../../../finance/price/scope/layout.ts'
+import { findScopeFeed } from '../../../../finance/price/scope.ts'
 import type { KaminoProgram } from '../../../../finance/price/table/kamino.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import { memoize } from '../../../../lib/memoize.ts'

@@ -6,7 +6,7 @@ import {
   isTruncatedAccount,
   matchesAccountKind,
 } from '../../../../chain/solana/bytes.ts'
-import { decodePricedReserve, RESERVE_KIND } from '../../../../finance/price/scope/layout.ts'
+import { decodePricedReserve, RESERVE_KIND } from '../../../../finance/price/scope.ts'
 import { toTokenDisplayText } from '../../../../finance/token/text.ts'
 
 /*

@@ -7,7 +7,7 @@ import {
   type PricedToken,
   UNPRICED,
 } from '../../../../finance/token/priced_token.ts'
-import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
+import type { SpamFilter } from '../../../../finance/token/spam.ts'
 import { type Steps, sortInSteps } from '../../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { type ClassifiedPositions, classifyPositions, type PositionParts, resolveIndex } from '../../list/classify.ts'

@@ -4,14 +4,13 @@ import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { type LensPage, readPages, readPagesAt } from '../../../../chain/call/pages.ts'
 import { ContractUnresponsiveError } from '../../../../chain/rpc/client.ts'
 import { getPriceSources, NO_PRICE_SOURCES } from '../../../../finance/price/price_sources.ts'
-import type { SpamFilter } from '../../../../finance/token/spam_filter.ts'
+import type { SpamFilter } from '../../../../finance/token/spam.ts'
 import { runCooperatively, type Steps } from '../../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { FamilyTarget } from '../../../moment.ts'
 import { joinPages } from '../../list/pages.ts'
 import { ListTooLongError } from '../../list/selection.ts'
 import { type EnumerableDeployment, listHolders } from '../exchange.ts'
-import type { RawBrief, RawRead } from './abi.ts'
 import {
   decodeLens,
   decodeList,
@@ -22,6 +21,8 @@ import {
   encodeSome,
   type LensContracts,
   type PositionRefs,
+  type RawBrief,
+  type RawRead,
 } from './abi.ts'
 import {
   type BriefPosition,

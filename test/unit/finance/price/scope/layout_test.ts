@@ -5,7 +5,7 @@ import {
   decodeScopeEntry,
   findScopeFeed,
   SCOPE_PRICES_KIND,
-} from '../../../../../src/finance/price/scope/layout.ts'
+} from '../../../../../src/finance/price/scope.ts'
 import { reserveBytes, scopeBytes, toFakeAddress } from '../../../../support/kamino.ts'
 
 const MARKET = toFakeAddress('market')

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { decodePricedReserve, type ScopeEntry } from '../../../../../src/finance/price/scope/layout.ts'
 import {
   computeReservePrice,
   computeScopePrice,
+  decodePricedReserve,
   isSteadyPrice,
   readCachedPrice,
-} from '../../../../../src/finance/price/scope/price.ts'
+  type ScopeEntry,
+} from '../../../../../src/finance/price/scope.ts'
 import { rational } from '../../../../../src/lib/number/rational.ts'
 import { type ReserveFixture, reserveBytes, SF, sf, toFakeAddress } from '../../../../support/kamino.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createSolanaClient } from '../../../../../src/chain/solana/client.ts'
-import { getScopePrices } from '../../../../../src/finance/price/scope/prices.ts'
+import { getScopePrices } from '../../../../../src/finance/price/scope.ts'
 import { KAMINO_MAINNET } from '../../../../../src/finance/price/table/kamino.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../../src/lib/clock.ts'
