@@ -20,29 +20,30 @@
  * 9. `proof/tail.ts` reads the rows after the final block, at the same time as 4 to 8 if some history is stored. They
  *    are never stored.
  *
- * A caller waits four seconds for 4 to 8; then `follow/pending_errors.ts` tells the progress, and the work continues for
+ * A caller waits four seconds for 4 to 8; then `follow/failure.ts` tells the progress, and the work continues for
  * half a minute. `follow/prefetch.ts` starts reads before 2 has confirmed its block: they are used only if it does.
  */
 
+import { featureDisabledFind } from '../../sql/queries.ts'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Database } from '../db/database.ts'
+import { coalesce } from '../lib/async/coalesce.ts'
 import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
 import { createCoverage, hasCoverage, type StoredProgress } from './coverage.ts'
 import { createFinalityTracker } from './finality.ts'
-import { createFollower, type Follower } from './follow/follower.ts'
-import { createHistoryIssues } from './follow/issues.ts'
 import {
   checkHistoryAge,
+  createHistoryIssues,
   historyPendingError,
   historySwitchedOffError,
   tailPendingError,
   tipPendingError,
-} from './follow/pending_errors.ts'
-import { createHistorySwitch } from './follow/switch.ts'
+} from './follow/failure.ts'
+import { createFollower, type Follower } from './follow/follower.ts'
 import { type AdaptiveLogSource, createAdaptiveLogSource, type FinalBlock } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
@@ -342,4 +343,20 @@ interface PrefetchContext<Row> {
 
 function toFinalBlock({ finalized: { number, hash }, epoch }: Tip): FinalBlock {
   return { number: Number(number), hash, epoch }
+}
+
+/**
+ * Creates the check whether the operator has switched histories off; concurrent checks share one statement. Throws as
+ * `Database.run`.
+ */
+function createHistorySwitch(db: Database): () => Promise<boolean> {
+  const readIsOff = coalesce<undefined, boolean>({
+    getKey: () => '',
+    itemsMax: Number.POSITIVE_INFINITY,
+    async answer(requesters) {
+      const [row] = await featureDisabledFind(db, { feature: 'history' })
+      return requesters.map(() => row?.is_off === true)
+    },
+  })
+  return () => readIsOff(undefined)
 }

@@ -8,12 +8,17 @@ import { storeProvenRange } from '../proof/cover.ts'
 import { findSourcesWithBlock, rankSources } from '../proof/proof.ts'
 import { countBlocksIn, type Range, subtractRanges } from '../range.ts'
 import { classifyFailedCheck, IncompleteError, type StreamTarget } from '../stream.ts'
-import { createFollowEntry, type FollowEntry, isolateEntries } from './entry.ts'
+import { createFollowEntry, type FollowEntry, isolateEntries, type ProgressEstimate } from './entry.ts'
 import { createRecentFailures, rangeTooNarrowError } from './failure.ts'
-import type { FollowerOptions, HistoryRequest } from './options.ts'
-import { createHistoryPrefetch, type HistoryPrefetch } from './prefetch.ts'
-import type { ProgressEstimate } from './progress.ts'
-import { getUsableRanges, isAgreed, isVerified } from './usable_ranges.ts'
+import {
+  createHistoryPrefetch,
+  type FollowerOptions,
+  getUsableRanges,
+  type HistoryPrefetch,
+  type HistoryRequest,
+  isAgreed,
+  isVerified,
+} from './prefetch.ts'
 
 /** Completes the histories of one stream at one target, while requests continue. */
 export interface Follower<Target extends StreamTarget>

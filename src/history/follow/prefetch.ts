@@ -1,12 +1,41 @@
 import type { Hex } from 'viem'
+import type { ChainClient } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
 import { createPrefetcher } from '../../lib/async/prefetch.ts'
-import type { Work } from '../../lib/async/work.ts'
-import type { SubjectCoverage } from '../coverage.ts'
+import type { Requesters, Work } from '../../lib/async/work.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Coverage, SubjectCoverage } from '../coverage.ts'
+import type { AdaptiveLogSource, FinalBlock } from '../logs/reader.ts'
 import { getBlocksPerRequest, type PrefetchedPart, prefetchPart } from '../proof/cover.ts'
+import { rankSources } from '../proof/proof.ts'
 import { countBlocks, type Range, subtractRanges } from '../range.ts'
-import type { EnsureRequest, ExpectedFinalBlock, StreamTarget } from '../stream.ts'
-import type { FollowerOptions } from './options.ts'
-import { getUsableRanges, isVerified } from './usable_ranges.ts'
+import type { EnsureRequest, ExpectedFinalBlock, Stream, StreamTarget } from '../stream.ts'
+import type { FollowEntry } from './entry.ts'
+
+/** Which history to complete, and which blocks of it. */
+export interface HistoryRequest {
+  /** Null: the global history. */
+  readonly subject: Hex | null
+  readonly fromBlock: number
+  /** The last block, which is final. */
+  readonly final: FinalBlock
+  /** The requesters, which are served in turn. */
+  readonly requesters: Requesters
+}
+
+export interface FollowerOptions<Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  readonly target: Target
+  readonly client: ChainClient
+  readonly sources: readonly AdaptiveLogSource[]
+  readonly coverage: Coverage
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly onStored: (blocks: number) => void
+  readonly onHealed: (logs: number) => void
+}
 
 /** The history of a subject that will be requested if a block becomes final. */
 interface PrefetchRequest extends Pick<EnsureRequest<never, never>, 'subject' | 'startBlock'> {
@@ -78,4 +107,32 @@ function toRange({ startBlock = 0, finalized }: PrefetchRequest, target: StreamT
 
 function getKey(subjects: readonly Hex[] | null, { fromBlock, toBlock }: Range): string {
   return `${subjects === null ? 'global' : subjects.join()}:${fromBlock}:${toBlock}`
+}
+
+/** Ranges that count as stored: unconfirmed ones only while no second endpoint could confirm them. */
+export function getUsableRanges(
+  coverage: SubjectCoverage | undefined,
+  sources: readonly AdaptiveLogSource[],
+): readonly Range[] {
+  const { ranges = [], agreed = [] } = coverage ?? {}
+  const unconfirmed = ranges.flatMap((range) => subtractRanges(range, agreed))
+  return [...agreed, ...unconfirmed.filter((range) => rankSources(sources, range, 'mayServe').length < 2)]
+}
+
+/** True if two endpoints agreed on all blocks of a range. */
+export function isAgreed(range: Range, coverages: readonly (SubjectCoverage | undefined)[]): boolean {
+  return (
+    subtractRanges(
+      range,
+      coverages.flatMap((each) => each?.agreed ?? []),
+    ).length === 0
+  )
+}
+
+/** True if the subject's rows matched on-chain state at the range's last block. Global scans are not checked. */
+export function isVerified(
+  { subject, range }: Pick<FollowEntry, 'subject' | 'range'>,
+  coverage: SubjectCoverage | undefined,
+): boolean {
+  return subject === null || (coverage?.checkedTo ?? -1) >= range.toBlock
 }

@@ -1,12 +1,12 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
+import { readHeader } from '../../chain/evm/read_block.ts'
 import { type ChainClient, type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { LogRange } from '../logs/check_logs.ts'
-import { HASHED_BLOCKS, readNewestHashes } from '../logs/newest_blocks.ts'
 import type { AdaptiveLogSource } from '../logs/reader.ts'
 import { LogsRefusedError } from '../logs/refusal.ts'
 import { createLogSource } from '../logs/source.ts'
@@ -25,6 +25,40 @@ import type { ExpectedTip } from '../tip.ts'
 import { decodeWithReceipts } from './cover.ts'
 import { createEvidence, type Witness } from './evidence.ts'
 import type { Proof } from './proof.ts'
+
+/** The newest blocks are read by hash: a node that lacks one fails, whereas it returns no logs for a range. */
+const HASHED_BLOCKS = 3
+
+/** Reads the hashes of the newest blocks, each the parent of the next, so that all belong to the chain of the tip. */
+export async function readNewestHashes(
+  endpoint: Endpoint,
+  options: {
+    readonly client: ChainClient
+    readonly tip: ExpectedTip
+    readonly grandparent: Hex | undefined
+    readonly fromBlock: number
+  },
+  work: Work,
+): Promise<readonly LogRange[]> {
+  const { client, tip, grandparent, fromBlock } = options
+  const hashes: LogRange[] = []
+  let block: Pick<PinnedBlock, 'number' | 'hash' | 'parentHash'> = tip.block
+  for (;;) {
+    hashes.unshift({ blockHash: block.hash, number: Number(block.number) })
+    if (Number(block.number) - 1 < fromBlock) return hashes
+    if (hashes.length === HASHED_BLOCKS - 1) {
+      return [{ blockHash: block.parentHash, number: Number(block.number) - 1 }, ...hashes]
+    }
+    const { parentHash: hash, number } = block
+    if (grandparent !== undefined && block === tip.block) {
+      block = { number: number - 1n, hash, parentHash: grandparent }
+      continue
+    }
+    const parent = await readHeader(endpoint, { chainId: client.chain.id, at: { hash } }, work)
+    if (parent === undefined) throw new UpstreamError('The endpoint does not have the parent of a block')
+    block = parent
+  }
+}
 
 /** The rows of all subjects after the finalized block. `block` is their last block; undefined if the finalized one. */
 export interface Tail<Row> {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { finalAgeMaxSec } from '../../../../src/chain/block_age.ts'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
-import { checkHistoryAge } from '../../../../src/history/follow/pending_errors.ts'
+import { checkHistoryAge } from '../../../../src/history/follow/failure.ts'
 import { toHash } from '../../../support/history/simulation/chain.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 

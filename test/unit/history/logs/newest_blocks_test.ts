@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { numberToHex } from 'viem'
 import type { PinnedBlock } from '../../../../src/chain/block.ts'
 import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
-import { readNewestHashes } from '../../../../src/history/logs/newest_blocks.ts'
+import { readNewestHashes } from '../../../../src/history/proof/tail.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { toHash } from '../../../support/history/simulation/chain.ts'
 
