@@ -1,6 +1,5 @@
-import { compressBody, isCompressible } from './encoding.ts'
+import { gzipSync } from 'node:zlib'
 import type { HttpFailure } from './error.ts'
-import { createSharedResponse, type SharedBody } from './shared_body.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -99,4 +98,75 @@ function createHeaders(requestId: string, account: AccountState | undefined): Re
     'x-credits-charged': String(creditsCharged),
     'x-credits-remaining': String(creditsRemaining),
   }
+}
+
+/**
+ * Bytes of an answer that all its readers share. A runtime copies text and other bytes for each reader, and keeps the
+ * copy for as long as that one does not read: Bun all but those of a Blob, Node's adapter all but those that `node.ts`
+ * sends itself.
+ */
+interface SharedBody {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Undefined on Node. */
+  readonly blob: Blob | undefined
+}
+
+const bodies = new WeakMap<Response, SharedBody>()
+
+/** Creates a body to be sent by `createSharedResponse`. */
+export function createSharedBody(bytes: Uint8Array<ArrayBuffer>): SharedBody {
+  return { bytes, blob: 'Bun' in globalThis ? new Blob([bytes]) : undefined }
+}
+
+/** Creates a response with a body that it shares with others. */
+export function createSharedResponse(body: SharedBody, init: ResponseInit): Response {
+  const response = new Response(body.blob ?? null, init)
+  bodies.set(response, body)
+  return response
+}
+
+/** Returns the bytes of a response that shares them; undefined for any other. */
+export function findSharedBytes(response: Response): Uint8Array | undefined {
+  return bodies.get(response)?.bytes
+}
+
+/** Least length of a compressed body; shorter ones fit into one packet. */
+const COMPRESSED_LENGTH_MIN = 1_024
+/** The fastest level, as every answer is compressed again; the next levels save a tenth and take twice as long. */
+const LEVEL = 1
+
+/**
+ * Compresses a body in an encoding that the caller accepts; undefined to send it as it is. Prefers zstd, which is
+ * faster and shorter than gzip; only Bun has it.
+ */
+function compressBody(
+  body: string,
+  accept: string | null,
+): { readonly encoding: 'zstd' | 'gzip'; readonly bytes: Uint8Array<ArrayBuffer> } | undefined {
+  if (accept === null || !isCompressible(body)) return undefined
+  const accepted = parseAccepted(accept)
+  if (zstd !== undefined && accepted.includes('zstd')) return { encoding: 'zstd', bytes: zstd(body) }
+  if (!accepted.includes('gzip')) return undefined
+  return { encoding: 'gzip', bytes: new Uint8Array(gzipSync(body, { level: LEVEL })) }
+}
+
+/** True if the body is long enough to be compressed for callers that accept it. */
+function isCompressible(body: string): boolean {
+  return body.length >= COMPRESSED_LENGTH_MIN
+}
+
+/** True if the client accepts gzip. */
+export function acceptsGzip(request: Request): boolean {
+  return parseAccepted(request.headers.get('accept-encoding') ?? '').includes('gzip')
+}
+
+const zstd =
+  typeof Bun === 'undefined'
+    ? undefined
+    : (body: string) => new Uint8Array(Bun.zstdCompressSync(body, { level: LEVEL }))
+
+/** Parses the names in an `Accept-Encoding`, without those of weight zero. */
+function parseAccepted(accept: string): readonly string[] {
+  const parts = accept.toLowerCase().split(',')
+  return parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part)).map((part) => (part.split(';')[0] ?? '').trim())
 }

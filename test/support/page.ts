@@ -1,4 +1,4 @@
-import type { Page } from '../../src/http/page/page.ts'
+import type { Page } from '../../src/http/page/html.ts'
 import type { PreparedAnswer } from '../../src/http/respond.ts'
 
 /** Asks a page, and returns its answer with the bytes that would be sent. */

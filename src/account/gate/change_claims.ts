@@ -1,6 +1,6 @@
 import { idempotencyFinish, idempotencyRelease } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
-import type { ChangeClaims } from '../../http/plane/claims.ts'
+import type { ChangeClaims } from '../../http/plane/plane.ts'
 import { claimKey } from './idempotency.ts'
 
 /** A claim without an outcome lasts as long as records do. */

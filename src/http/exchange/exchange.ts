@@ -24,8 +24,7 @@ import {
 } from './gate.ts'
 import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer } from './idempotency.ts'
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
-import { formatReply, withRequestId } from './reply_text.ts'
-import type { CachedResponse, ResponseCache } from './response_cache.ts'
+import { type CachedResponse, formatReply, type ResponseCache, withRequestId } from './response_cache.ts'
 
 /** An endpoint and its request, sent over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {

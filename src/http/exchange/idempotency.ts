@@ -4,7 +4,7 @@ import { HttpError } from '../error.ts'
 import { idempotencyKey } from '../request/key.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import type { Route } from '../route/route.ts'
-import { formatReply, withRequestId } from './reply_text.ts'
+import { formatReply, withRequestId } from './response_cache.ts'
 
 export interface IdempotencyClaim {
   readonly organizationId: string

@@ -1,7 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { Answer, PresentContext, Reply } from '../route/route.ts'
-import { formatReply } from './reply_text.ts'
 
 /** Identifies an answer besides the blocks from which it was read. */
 export interface CacheableRequest {
@@ -124,4 +123,15 @@ class RequestAddress implements PresentContext {
   get url(): URL {
     return new URL(this.#address)
   }
+}
+
+/** Formats the body of a success without its request id: a JSON object up to its closing brace. */
+export function formatReply({ data, coverage, pagination, counts, receipt, citation }: Reply): string {
+  if (data === undefined) throw new Error('Cannot answer without data')
+  return JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
+}
+
+/** Completes a body with its request id. Request ids contain no character that JSON escapes. */
+export function withRequestId(text: string, requestId: string): string {
+  return `${text},"request_id":"${requestId}"}`
 }

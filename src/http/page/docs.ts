@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
-import { htmlHeaders, renderHtml } from './html.ts'
-import type { Page, Pages } from './page.ts'
+import { htmlHeaders, type Page, type Pages, renderHtml } from './html.ts'
 import {
   ASSETS_PATH,
   CACHE_IMMUTABLE,

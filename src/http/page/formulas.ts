@@ -1,5 +1,4 @@
-import { escapeHtml } from './html.ts'
-import type { Page, Pages } from './page.ts'
+import { escapeHtml, type Page, type Pages } from './html.ts'
 import { createTextPage, type PageAssets } from './text_page.ts'
 
 interface Formula {

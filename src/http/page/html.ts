@@ -1,3 +1,10 @@
+import type { PreparedAnswer } from '../respond.ts'
+
+/** A page that does not require a key. */
+export type Page = (requestId: string, request: Request) => PreparedAnswer | Promise<PreparedAnswer>
+
+export type Pages = ReadonlyMap<string, Page>
+
 /** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`)

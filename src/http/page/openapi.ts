@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { withServerUrl } from '../openapi/document.ts'
-import type { Page } from './page.ts'
+import type { Page } from './html.ts'
 import { CACHE_REVALIDATE, createCompressedPage } from './static.ts'
 
 /** Most hosts with a page of their own: any address is answered, so callers can invent any number of hosts. */

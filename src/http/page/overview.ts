@@ -1,8 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { DOCS_PATH } from './docs.ts'
-import { escapeHtml } from './html.ts'
+import { escapeHtml, type Pages } from './html.ts'
 import { createOpenapiPage } from './openapi.ts'
-import type { Pages } from './page.ts'
 import { type PageAssets, renderTextPage, TEXT_PAGE_HEADERS } from './text_page.ts'
 
 interface Document {

@@ -2,8 +2,8 @@ import { shareReads } from '../../lib/async/cache.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
+import type { Page, Pages } from './html.ts'
 import { createOpenapiPage } from './openapi.ts'
-import type { Page, Pages } from './page.ts'
 import { createReadiness, type Probes, SHARED_MS } from './probes.ts'
 
 /** Methods of every public page. */

@@ -3,11 +3,8 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import { once } from '../../lib/memoize.ts'
-import { acceptsGzip } from '../encoding.ts'
-import { type PreparedAnswer, successAnswer } from '../respond.ts'
-import { createSharedBody } from '../shared_body.ts'
-import { htmlHeaders, renderHtml } from './html.ts'
-import type { Page } from './page.ts'
+import { acceptsGzip, createSharedBody, type PreparedAnswer, successAnswer } from '../respond.ts'
+import { htmlHeaders, type Page, renderHtml } from './html.ts'
 
 interface StaticFile {
   /** Below the folder of all files: `explore/main.js`. */

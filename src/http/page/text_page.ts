@@ -1,5 +1,5 @@
-import { htmlHeaders, renderHtml } from './html.ts'
-import type { Page } from './page.ts'
+import { DOCS_PATH } from './docs.ts'
+import { htmlHeaders, type Page, type Pages, renderHtml } from './html.ts'
 import { CACHE_REVALIDATE, createCompressedPage } from './static.ts'
 
 /** Styles and icon of all text pages: addresses from the root, `assets/…/style/base.css`. */
@@ -68,4 +68,32 @@ export function createTextPage(text: Text): Page {
 /** Converts an address from the root to one relative to `root`. */
 function toRelative(root: string, address: string): string {
   return root === '' ? address : `${root}${address.replace('./', '')}`
+}
+
+interface Guide {
+  /** Last part of its address. */
+  readonly name: string
+  readonly title: string
+  /** Trusted HTML. */
+  readonly content: string
+}
+
+/** Creates `/docs/<name>`: each guide, with links to the others. */
+export function createGuides(guides: readonly Guide[], assets: PageAssets): Pages {
+  return new Map<string, Page>(
+    guides.map(({ name, title, content }) => {
+      const links = guides.map((each) =>
+        each.name === name
+          ? `<a aria-current="page" href="${name}">${each.title}</a>`
+          : renderLink(each.name, each.title),
+      )
+      const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
+      const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
+      return [`${DOCS_PATH}/${name}`, createTextPage({ ...text, page: 'API', isPage: false, assets, root: '../' })]
+    }),
+  )
+}
+
+function renderLink(address: string, name: string): string {
+  return `<a href="${address}">${name}</a>`
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
-import { getFieldNames } from '../request/fields.ts'
 import { documented, type SentTime } from '../request/input.ts'
+import { getFieldNames } from '../request/parameters.ts'
 import type { RouteCall } from './route.ts'
 
 /** Kinds of receipts: `true` is verified against any endpoint, `proof` needs trust in the hash of a block only. */

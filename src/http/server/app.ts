@@ -22,7 +22,7 @@ import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import { DOCS_PATH } from '../page/docs.ts'
-import type { Pages } from '../page/page.ts'
+import type { Pages } from '../page/html.ts'
 import {
   createOperatorPages,
   createPublicPages,

@@ -7,7 +7,7 @@ import { createRequestAdapter } from '@hattip/adapter-node/request'
 import { sendResponse } from '@hattip/adapter-node/response'
 import { type Clock, repeat } from '../../lib/clock.ts'
 import { isNormalizedPath } from '../request/target.ts'
-import { findSharedBytes } from '../shared_body.ts'
+import { findSharedBytes } from '../respond.ts'
 import type { App } from './app.ts'
 import { formatServerUrl, type ListeningServer } from './listening.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type ChangeClaims, changeOnce } from '../../../../src/http/plane/claims.ts'
+import { type ChangeClaims, changeOnce } from '../../../../src/http/plane/plane.ts'
 import { CodedError, UnavailableError } from '../../../../src/lib/error.ts'
 
 const CLAIM = { organizationId: 'o', key: 'k', hash: 'h', settlementId: 's' }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
+import { createSharedBody, createSharedResponse } from '../../../../src/http/respond.ts'
 import type { ListeningServer } from '../../../../src/http/server/listening.ts'
 import { serveNode } from '../../../../src/http/server/node.ts'
-import { createSharedBody, createSharedResponse } from '../../../../src/http/shared_body.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 
 let server: ListeningServer | undefined
