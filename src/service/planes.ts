@@ -1,5 +1,5 @@
-import { createChangeClaims } from '../account/gate/change_claims.ts'
-import { createSessionLookup } from '../account/session_lookup.ts'
+import { createChangeClaims } from '../account/gate/idempotency.ts'
+import { createSessionLookup } from '../account/session.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../db/database.ts'
 import { refuseToConnect } from '../family/contract.ts'

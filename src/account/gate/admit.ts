@@ -10,8 +10,7 @@ import type {
   SpendingLimit,
 } from '../../http/exchange/gate.ts'
 import { UnavailableError } from '../../lib/error.ts'
-import type { KeyCache, KeyRecord } from './key_cache.ts'
-import { getEndpointRefusal, isAllowedNetwork, parseKeyLimits } from './key_limits.ts'
+import { getEndpointRefusal, isAllowedNetwork, type KeyCache, type KeyRecord, parseKeyLimits } from './key_cache.ts'
 
 interface Call {
   readonly request: GateRequest

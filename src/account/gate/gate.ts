@@ -2,7 +2,7 @@
  * How a request is admitted and paid, once, by one database and any number of processes:
  *
  * 1. `key_cache.ts` has the record of a key by its hash. A key that this process has not seen is looked up, and
- *    `unknown_key_limiter.ts` limits how many are.
+ *    `key_cache.ts` limits how many are.
  * 2. `admit.ts` decides all requests that arrived while the previous batch was in flight, in one statement: it tells
  *    which records are out of date, and counts each organization's last second over all processes. No credits move.
  * 3. The exchange carries the request out, and comes back with its status and what it costs.
@@ -48,8 +48,7 @@ import { admitBatch, lookUpKeys } from './admit.ts'
 import { claimKey } from './idempotency.ts'
 import { LEASE_MS, openJournal } from './journal.ts'
 import { type JournalDisk, systemDisk } from './journal_disk.ts'
-import { createKeyCache } from './key_cache.ts'
-import { isAllowedNetwork } from './key_limits.ts'
+import { createKeyCache, createUnknownKeyLimiter, isAllowedNetwork } from './key_cache.ts'
 import { createGateMetrics } from './metrics.ts'
 import {
   type ChangeSettlement,
@@ -61,7 +60,6 @@ import {
   settleChange,
   settleIdempotent,
 } from './settle.ts'
-import { createUnknownKeyLimiter } from './unknown_key_limiter.ts'
 import { createVoider } from './voider.ts'
 import { createWriteCheck } from './write_check.ts'
 

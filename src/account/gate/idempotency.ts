@@ -1,6 +1,8 @@
 import { idempotencyClaim } from '../../../sql/functions.ts'
+import { idempotencyFinish, idempotencyRelease } from '../../../sql/queries.ts'
 import type { Database } from '../../db/database.ts'
 import type { ClaimResult, IdempotencyClaim, StoredAnswer } from '../../http/exchange/idempotency.ts'
+import type { ChangeClaims } from '../../http/plane/plane.ts'
 
 /** Seconds until a claim without an answer expires, as after a crash. More than any request may take. */
 const CLAIM_SEC = 60
@@ -51,4 +53,16 @@ export function toAnswerColumns(answers: readonly StoredAnswer[]) {
     (body, index) => RECORD_BYTES + (answerHeaders[index] ?? '').length + body.length,
   )
   return { answerHeaders, answerBodies, answerBytes }
+}
+
+/** A claim without an outcome lasts as long as records do. */
+const CHANGE_CLAIM_SEC = 86_400
+
+/** Creates the claims of the planes' changes in the database, which all processes share. */
+export function createChangeClaims(db: Database): ChangeClaims {
+  return {
+    claim: (claim) => claimKey(db, claim, CHANGE_CLAIM_SEC),
+    finish: async (settlementId) => void (await idempotencyFinish(db, { settlementId })),
+    release: async (settlementId) => void (await idempotencyRelease(db, { unanswered: [settlementId], voided: [] })),
+  }
 }

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '../../http/exchange/gate.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Network } from '../../lib/text/network.ts'
+import { isInNetworks, type Network, parseNetwork } from '../../lib/text/network.ts'
 
 /** The organization of a key and its limits. A job has a record of its organization without a key. */
 export interface KeyRecord {
@@ -21,7 +21,7 @@ export interface KeyRecord {
 }
 
 /** Account changes that the database reports; `epoch` is the number of the last one. */
-export interface AccountChanges {
+interface AccountChanges {
   readonly epoch: number
   /** Organizations that changed since the epoch in the request; `*` stands for all. */
   readonly changed: readonly string[]
@@ -129,5 +129,66 @@ export function createKeyCache(options: {
       return true
     },
     forget: (name: string) => void records.delete(name),
+  }
+}
+
+type Limit = 'networks' | 'endpoints' | 'creditsPerDay'
+
+/**
+ * Parses the limits of a key from the database's columns: lines, empty for no limit; a decimal number, 0 for none. An
+ * unparsable network matches no address.
+ */
+export function parseKeyLimits({ networks, endpoints, creditsPerDay }: Record<Limit, string>): Pick<KeyRecord, Limit> {
+  return {
+    networks: networks === '' ? undefined : networks.split('\n').flatMap((text) => parseNetwork(text) ?? []),
+    endpoints: endpoints === '' ? undefined : new Set(endpoints.split('\n')),
+    creditsPerDay: creditsPerDay === '0' ? undefined : BigInt(creditsPerDay),
+  }
+}
+
+/** True if the key works from the client's address, which is computed only if the key has networks. */
+export function isAllowedNetwork(client: { readonly ip: string } | undefined, { networks }: KeyRecord): boolean {
+  return networks === undefined || isInNetworks(networks, client?.ip ?? '')
+}
+
+/** Returns why the key may not call the endpoint; empty if it may, and for a path without an endpoint. */
+export function getEndpointRefusal(endpoint: string | null, { endpoints }: KeyRecord): RefusalCode | '' {
+  return endpoint === null || endpoints === undefined || endpoints.has(endpoint) ? '' : 'KEY_ENDPOINT_DISABLED'
+}
+
+const PER_SECOND_MAX = 1_000
+
+/**
+ * Limits look-ups of unknown keys in one process: keys with a valid checksum can be invented, and each would cost a
+ * look-up. A known key holds a slot only during its lookup, so a cold start does not throttle real callers.
+ */
+export function createUnknownKeyLimiter({ clock, max = PER_SECOND_MAX }: { clock: Clock; max?: number }) {
+  /** Number of requests that wait for each look-up under way, by the key's hash. */
+  const waitingByHash = new Map<string, number>()
+  let unknownKeys = 0
+  let secondStartMs = 0
+  return {
+    /** Reserves a lookup for a key not seen before in this process; false if the limit is reached. */
+    acquire(hash: string): boolean {
+      const nowMs = clock.monotonicMs()
+      if (nowMs - secondStartMs >= 1_000) {
+        secondStartMs = nowMs
+        unknownKeys = 0
+      }
+      const waiting = waitingByHash.get(hash) ?? 0
+      if (waiting === 0 && waitingByHash.size + unknownKeys >= max) return false
+      waitingByHash.set(hash, waiting + 1)
+      return true
+    },
+    /** Releases the slot; an unknown key keeps it for the rest of its second. */
+    release(hash: string, { isStranger: isUnknown }: { readonly isStranger: boolean }): void {
+      const waiting = waitingByHash.get(hash) ?? 1
+      if (waiting > 1) {
+        waitingByHash.set(hash, waiting - 1)
+        return
+      }
+      waitingByHash.delete(hash)
+      if (isUnknown) unknownKeys++
+    },
   }
 }

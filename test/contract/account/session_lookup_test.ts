@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { CLI_ACTOR } from '../../../src/account/audit.ts'
-import { createLoginLink, endSession, openSession } from '../../../src/account/session.ts'
-import { createSessionLookup } from '../../../src/account/session_lookup.ts'
+import { createLoginLink, createSessionLookup, endSession, openSession } from '../../../src/account/session.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { randomBase62 } from '../../../src/lib/text/base62.ts'

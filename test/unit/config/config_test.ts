@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { join, resolve } from 'node:path'
-import { type Config, ConfigError, readConfig } from '../../../src/config/config.ts'
-import { hostNames } from '../../../src/config/host_names.ts'
+import { type Config, ConfigError, hostNames, readConfig } from '../../../src/config/config.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createUnknownKeyLimiter } from '../../../../src/account/gate/unknown_key_limiter.ts'
+import { createUnknownKeyLimiter } from '../../../../src/account/gate/key_cache.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 function createLimiter(max: number) {
