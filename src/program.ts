@@ -23,7 +23,7 @@ import { readTextFile } from './config/read_file.ts'
 import { createBoundedWriter } from './lib/bounded_writer.ts'
 import { systemClock } from './lib/clock.ts'
 import { getErrnoCode } from './lib/error.ts'
-import { listenForStop } from './service/process/stop_signals.ts'
+import { listenForStop } from './service/process/lifecycle.ts'
 
 /** Longest wait of a stopping process for a slow reader of its output. */
 const FLUSH_MS = 500

@@ -19,7 +19,7 @@ import {
   isToolCall,
   parseMessages,
   type RawMessage,
-} from './messages.ts'
+} from './protocol.ts'
 import { createTools, type Tool } from './tools.ts'
 
 /** Most concurrently read bodies of a key. */

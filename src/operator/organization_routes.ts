@@ -12,8 +12,7 @@ import { keyRoutes } from './key_routes.ts'
 import { fundedOrganizationSchema } from './schema.ts'
 import { sessionRoutes } from './session_routes.ts'
 import type { Switchboard } from './switches.ts'
-import { readBurn } from './usage.ts'
-import { organizationUsageRoutes } from './usage_routes.ts'
+import { organizationUsageRoutes, readBurn } from './usage_routes.ts'
 
 const DESCRIPTION =
   'What an organization sees and does in the browser: credits, requests, log, keys, triggers and webhooks. Nothing here ' +

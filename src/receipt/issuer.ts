@@ -15,15 +15,21 @@ import { type Signer, signEnvelope } from '../lib/dsse.ts'
 import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createLru } from '../lib/lru.ts'
 import { memoize, once } from '../lib/memoize.ts'
-import { computeLevel } from './level.ts'
-import { PAYLOAD_TYPE, type Payload, type StatedAnswer, toPayloadProof, toPayloadRead } from './payload.ts'
+import {
+  computeLevel,
+  maskPaths,
+  PAYLOAD_TYPE,
+  type Payload,
+  type StatedAnswer,
+  toPayloadProof,
+  toPayloadRead,
+} from './payload.ts'
 import { checkProof, EARLIER_UNPROVEN, hasEarlierCalls, toProvenCalls } from './proof/check.ts'
 import { collectProof } from './proof/collect.ts'
 import { ProofError } from './proof/lookup.ts'
 import type { ProofRunner } from './proof/runner.ts'
 import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
 import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
-import { maskPaths } from './uncovered.ts'
 
 /** Maximum cached answers to agents, each valid until the next block. */
 const CITED_MAX = 1_000

@@ -138,3 +138,37 @@ export function toPayloadProof(
 ): NonNullable<Payload['proofs']>[number] {
   return { chain_id: chainId, header, nodes: [...nodes], codes: [...codes] }
 }
+
+/** What a receipt's level follows from. */
+interface Grounds {
+  readonly network: 'evm' | 'solana'
+  /** Number of endpoints that gave the same bytes, by chain that was read. */
+  readonly agreed: readonly number[]
+  readonly isProven: boolean
+}
+
+/** Computes the level of a receipt. A verifier computes it again, so no receipt can have another one. */
+export function computeLevel({ network, agreed, isProven }: Grounds): Payload['level'] {
+  if (network === 'solana') return 'signed'
+  if (isProven) return 'proven'
+  return agreed.length > 0 && agreed.every((endpoints) => endpoints > 1) ? 'agreed' : 'replayable'
+}
+
+/**
+ * Replaces the values at some paths by `null`: `data.pnl`, `data[*].pnl` of each item, `data[3].pnl` of one item. A
+ * path without a value changes nothing.
+ */
+export function maskPaths(answer: StatedAnswer, paths: readonly string[]): unknown {
+  return paths.reduce<unknown>((masked, path) => maskPath(masked, path.split(/[.[\]]+/)), answer)
+}
+
+function maskPath(value: unknown, [step, ...rest]: readonly string[]): unknown {
+  if (step === undefined) return null
+  if (Array.isArray(value)) {
+    return value.map((item, index) => (step === '*' || step === String(index) ? maskPath(item, rest) : item))
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, name === step ? maskPath(item, rest) : item]),
+  )
+}

@@ -8,13 +8,19 @@ import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } fr
 import { isJsonObject } from '../lib/text/json.ts'
 import { compareWithEndpoints, type EndpointResults, type RecordQuestion } from './check_endpoints.ts'
 import { checkSignature, type PublishedKey } from './keys.ts'
-import { computeLevel } from './level.ts'
-import { PAYLOAD_TYPE, type Payload, parsePayload, type StatedAnswer, toChainRecord } from './payload.ts'
+import {
+  computeLevel,
+  maskPaths,
+  PAYLOAD_TYPE,
+  type Payload,
+  parsePayload,
+  type StatedAnswer,
+  toChainRecord,
+} from './payload.ts'
 import { type CheckResult, checkProof } from './proof/check.ts'
 import type { ProofRunner } from './proof/runner.ts'
 import { type ReplayedAnswer, replayAnswer } from './replay.ts'
 import { parseReceiptSettings } from './settings.ts'
-import { maskPaths } from './uncovered.ts'
 
 /** Checks of a receipt, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const

@@ -18,7 +18,7 @@ import {
 } from '../operator/access.ts'
 import { adminPlane } from '../operator/admin_routes.ts'
 import { dashboardPlane } from '../operator/organization_routes.ts'
-import { createHistoryReports } from '../operator/report/histories.ts'
+import { createHistoryReports } from '../operator/report.ts'
 import type { ChainReport } from '../operator/report_routes.ts'
 import { readTriggerReport } from '../trigger/report.ts'
 import { getLoggedPath } from '../trigger/routes/logged_path.ts'

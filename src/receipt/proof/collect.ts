@@ -1,5 +1,6 @@
-import { type Hex, keccak256 } from 'viem'
-import { encodeHeader } from '../../chain/receipt/header.ts'
+import { type Hex, keccak256, zeroHash } from 'viem'
+import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
+import { decodeHeader, encodeHeader } from '../../chain/receipt/header.ts'
 import type { ChainRecord } from '../../chain/receipt/record.ts'
 import type { ChainClient, Endpoint } from '../../chain/rpc/client.ts'
 import { EndpointError, hasFault } from '../../chain/rpc/error.ts'
@@ -11,7 +12,7 @@ import { CodedError } from '../../lib/error.ts'
 import { getProofSize, PROOF_BYTES_MAX } from './check.ts'
 import { type AccessHint, readHints } from './hint.ts'
 import type { MissingState, ProofRun, ProvenCall, StateProof } from './job.ts'
-import { ProofError } from './lookup.ts'
+import { createNodeSet, findTrieValue, isIncompleteProof, ProofError } from './lookup.ts'
 import type { ProofRunner } from './runner.ts'
 
 /** Upper bound of the slots of one receipt, and of the keys that nodes accept in one request. */
@@ -141,7 +142,7 @@ function pickUsed({ header, nodes, codes }: StateProof, run: ProofRun): StatePro
  * Reads the RLP of a block's header, encoded from its fields. Throws `ProofError` if it does not hash to the block's
  * hash, else as `Endpoint.request`.
  */
-export async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<Hex> {
+async function readHeaderBytes(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<Hex> {
   const parse = (result: unknown): Hex => {
     if (typeof result !== 'object' || result === null) throw new TypeError('Expected a block')
     return encodeHeader(result as Readonly<Record<string, unknown>>) ?? '0x'
@@ -178,7 +179,7 @@ async function fetchMissing(
 }
 
 /** Adds the nodes of a result of `eth_getProof`. Throws `TypeError` for anything else. */
-export function addProofNodes(nodes: Set<Hex>, result: unknown): void {
+function addProofNodes(nodes: Set<Hex>, result: unknown): void {
   const { accountProof, storageProof } = (result ?? {}) as Readonly<Record<string, unknown>>
   if (!Array.isArray(accountProof) || !Array.isArray(storageProof)) throw new TypeError('Expected a proof')
   const all: unknown[] = [...accountProof]
@@ -188,4 +189,23 @@ export function addProofNodes(nodes: Set<Hex>, result: unknown): void {
     all.push(...proof)
   }
   for (const each of all) nodes.add(parseLowerBytes(each))
+}
+
+/**
+ * Tests whether an endpoint can prove the state of a block, with an account that does not exist. Throws `ProofError`
+ * if headers of the chain do not hash to their hash, else as `Endpoint.request`.
+ */
+export async function canProveBlock(endpoint: Endpoint, blockHash: Hex, work: Work): Promise<boolean> {
+  const header = await readHeaderBytes(endpoint, blockHash, work)
+  const nodes = new Set<Hex>()
+  const parse = (result: unknown) => addProofNodes(nodes, result)
+  const params = [LENS_ADDRESS, [zeroHash], { blockHash }]
+  await endpoint.request({ method: 'eth_getProof', params, parse }, work)
+  try {
+    findTrieValue(createNodeSet([...nodes]), decodeHeader(header).stateRoot, keccak256(LENS_ADDRESS))
+    return true
+  } catch (error) {
+    if (isIncompleteProof(error)) return false
+    throw error
+  }
 }

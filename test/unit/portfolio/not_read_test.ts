@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as viemChains from 'viem/chains'
 import { CHAINS } from '../../../src/chain/chains.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
-import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/not_read.ts'
+import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/routes/rows.ts'
 
 const GUIDE = readFileSync(join(import.meta.dir, '../../../src/dashboard/guide/chains.md'), 'utf8')
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import requestRollupListSql from '../../../../sql/queries/request_rollup_list.sql' with { type: 'text' }
 import type { Database } from '../../../../src/db/database.ts'
-import { readUsage } from '../../../../src/operator/usage.ts'
+import { readUsage } from '../../../../src/operator/usage_routes.ts'
 import { testDatabase } from '../../../support/database.ts'
 
 const DAY_MS = 86_400_000

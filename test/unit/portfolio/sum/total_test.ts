@@ -6,8 +6,8 @@ import {
   type PriceMark,
   USD_PRICE_SOURCES,
 } from '../../../../src/finance/price/price.ts'
+import { sortRows } from '../../../../src/portfolio/routes/assets.ts'
 import { classifyAssets } from '../../../../src/portfolio/sum/classify.ts'
-import { sortRows } from '../../../../src/portfolio/sum/order.ts'
 import { type HeldAsset, ROW_KINDS, type Row } from '../../../../src/portfolio/sum/row.ts'
 import { computeBalance } from '../../../../src/portfolio/sum/total.ts'
 import { TOKENS } from '../../../devnet/addresses.ts'

@@ -1,12 +1,56 @@
-import type { EvmClient } from '../../chain/evm/evm_client.ts'
-import { readStateDepth } from '../../chain/past/state_canary.ts'
-import type { EndpointReport } from '../../chain/rpc/rotation.ts'
-import { SOLANA_CHAIN_ID, type SolanaClient } from '../../chain/solana/client.ts'
-import { createReadiness, type Probes } from '../../http/page/probes.ts'
-import { createWork } from '../../lib/async/work.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { createLru } from '../../lib/lru.ts'
-import type { ChainReport } from '../report_routes.ts'
+import { getAddress, isAddress } from 'viem/utils'
+import type { EvmClient } from '../chain/evm/evm_client.ts'
+import { readStateDepth } from '../chain/past/state_canary.ts'
+import type { EndpointReport } from '../chain/rpc/rotation.ts'
+import { SOLANA_CHAIN_ID, type SolanaClient } from '../chain/solana/client.ts'
+import type { Database } from '../db/database.ts'
+import { createCoverage, type StoredProgress } from '../history/coverage.ts'
+import type { HistoryService } from '../history/mod.ts'
+import { createReadiness, type HistoryProgress, type Probes } from '../http/page/probes.ts'
+import { createWork } from '../lib/async/work.ts'
+import type { Clock } from '../lib/clock.ts'
+import { groupBy } from '../lib/group_by.ts'
+import { createLru } from '../lib/lru.ts'
+import type { ChainReport, HistoryReport } from './report_routes.ts'
+
+/** Creates a reader of how far histories are stored, by any process. */
+export function createHistoryReports(db: Database): () => Promise<readonly HistoryReport[]> {
+  // Reading takes no lease, so the holder is empty.
+  const coverage = createCoverage(db, '')
+  return async () =>
+    (await coverage.listProgress()).map(({ target, stream, subjects, globalRanges, anchor, isStopped }) => ({
+      chain_id: target.chainId,
+      contract: isAddress(target.contract) ? getAddress(target.contract) : target.contract,
+      stream,
+      subjects,
+      everybody: globalRanges.map(({ fromBlock, toBlock }) => ({ from_block: fromBlock, to_block: toBlock })),
+      anchor_block: anchor ?? null,
+      stopped: isStopped,
+    }))
+}
+
+/** Reports the histories of chains to `/readyz`. Readiness does not depend on them: live answers need no history. */
+export function historyProbe(
+  history: Pick<HistoryService, 'listProgress' | 'getIssues'>,
+): () => Promise<Readonly<Record<string, HistoryProgress>>> {
+  return async () => {
+    const byChain = groupBy(await history.listProgress(), ({ target }) => target.chainId)
+    const troubles = history.getIssues()
+    const chainIds = new Set([...byChain.keys(), ...troubles.keys()])
+    return Object.fromEntries(
+      [...chainIds].map((id) => [id, { ...toReport(byChain.get(id) ?? []), trouble: troubles.get(id) ?? null }]),
+    )
+  }
+}
+
+function toReport(stored: readonly StoredProgress[]): Omit<HistoryProgress, 'trouble'> {
+  const requested = stored.reduce((sum, { requested: asked }) => sum + (asked?.blocks ?? 0), 0)
+  const missing = stored.reduce((sum, { requested: asked }) => sum + (asked?.missing ?? 0), 0)
+  return {
+    stopped: stored.some(({ isStopped }) => isStopped),
+    percent: requested === 0 ? null : Math.floor((100 * (requested - missing)) / requested),
+  }
+}
 
 /** Creates a reader of whether chains answer, and of the state of each endpoint. */
 export function createChainReports(
