@@ -1,17 +1,16 @@
-import { watchList } from '../../sql/queries.ts'
+import { messageListDead, messageListWatch, watchList } from '../../sql/queries.ts'
 import type { Database } from '../db/database.ts'
 import type { WatchSubject } from '../family/watch.ts'
 import type { Change } from '../http/route/change.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
-import { readCountedPage } from './read_counted_page.ts'
 import type { Clause, FinalityLevel, Trigger } from './trigger.ts'
 
 /** States of triggers on the wire. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
 
 /** The settings of a trigger, besides its subject. */
-export interface TriggerSettings extends Pick<Trigger, 'clause' | 'clear' | 'forBlocks' | 'finality' | 'name'> {
+interface TriggerSettings extends Pick<Trigger, 'clause' | 'clear' | 'forBlocks' | 'finality' | 'name'> {
   readonly webhookId: string | null
   readonly expiresAt: Date | null
 }
@@ -55,7 +54,7 @@ interface TriggerKey {
 }
 
 /** A filter of an organization's triggers; undefined fields do not restrict it. */
-export interface TriggerFilter {
+interface TriggerFilter {
   readonly chainId?: number | undefined
   readonly family?: string | undefined
   /** Fields that the subjects must contain. */
@@ -153,4 +152,44 @@ function noWebhookError(): CodedError {
 export function parseTrigger(row: TriggerRow): StoredTrigger {
   const expiresAt = row.expires_at === null ? null : new Date(row.expires_at)
   return { ...row, created_at: new Date(row.created_at), expires_at: expiresAt }
+}
+
+/** The number and size of a page. */
+interface Page {
+  readonly page: number
+  readonly limit: number
+}
+
+/**
+ * Reads the rows of a page and the total of the list. Each row carries the total; for a page past the end, the first
+ * row of the list is read for it.
+ */
+async function readCountedPage<Row extends { readonly total: string }>(
+  { page, limit }: Page,
+  read: (part: { readonly max: number; readonly skip: number }) => Promise<readonly Row[]>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const rows = await read({ max: limit, skip: (page - 1) * limit })
+  const [row] = rows.length > 0 || page === 1 ? rows : await read({ max: 1, skip: 0 })
+  return { rows, total: Number(row?.total ?? 0) }
+}
+
+/** A message about a trigger, with its attempts as JSON. Of the receiver's response only the status is stored. */
+export type Delivery = Awaited<ReturnType<typeof messageListWatch>>[number]
+
+/** A page of the messages about a trigger, newest first. */
+export function listDeliveries(
+  db: Database,
+  page: { readonly organizationId: string; readonly triggerId: string; readonly page: number; readonly limit: number },
+) {
+  const { organizationId, triggerId: watchId } = page
+  return readCountedPage(page, (part) => messageListWatch(db, { organizationId, watchId, ...part }))
+}
+
+/** A page of the messages of an organization that could not be delivered, newest first. */
+export function listDeadLetters(
+  db: Database,
+  page: { readonly organizationId: string; readonly page: number; readonly limit: number },
+) {
+  const { organizationId } = page
+  return readCountedPage(page, (part) => messageListDead(db, { organizationId, ...part }))
 }

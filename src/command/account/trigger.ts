@@ -1,6 +1,6 @@
 import { readOrganization } from '../../account/organization.ts'
 import { applyChange } from '../../trigger/apply_change.ts'
-import { presentTrigger } from '../../trigger/routes/present.ts'
+import { presentTrigger } from '../../trigger/routes/schema.ts'
 import { prepareTriggerTest } from '../../trigger/routes/test_message.ts'
 import { listTriggers } from '../../trigger/stored.ts'
 import type { Clause } from '../../trigger/trigger.ts'

@@ -7,7 +7,7 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Job } from '../../lib/job.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
 import type { BlockMark, FinalityLevel } from '../trigger.ts'
-import { revertToStored } from './change_collector.ts'
+import { revertToStored } from './change_message.ts'
 import { type Evaluation, type EvaluationContext, evaluateAdded, evaluateBlock } from './evaluate.ts'
 import {
   createLeaseHolder,

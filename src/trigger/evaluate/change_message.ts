@@ -1,10 +1,13 @@
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { type Citation, presentCitation } from '../../chain/receipt/citing.ts'
+import type { createYielder } from '../../lib/async/cooperative.ts'
 import { type MessageBody, type MessageType, UNDATED } from '../message.ts'
-import type { TriggerTransition } from '../step.ts'
+import type { TriggerReorgState, TriggerTransition } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
-import type { TriggerPartition } from './partition.ts'
+import { type ApplyStep, type ChangeSource, diffNotified } from './apply.ts'
+import type { TriggerChange, TriggerPartition } from './partition.ts'
+import { setReorgState, type WatchedTrigger } from './watchlist.ts'
 
 /** The context of messages about changes. */
 export interface MessageContext {
@@ -89,4 +92,63 @@ function formatSentence(
   if ('is' in clause) return `${subjectText}: ${figure} is ${transition.value} at ${blockText}.`
   const threshold = 'below' in clause ? `below ${clause.below}` : `above ${clause.above}`
   return `${subjectText}: ${figure} is ${transition.value ?? 'unknown'}, ${transition.kind === 'fired' ? '' : 'no longer '}${threshold}, at ${blockText}.`
+}
+
+/** The change of a trigger in memory. */
+export type EntryChange = TriggerChange & { readonly entry: WatchedTrigger }
+
+/** Moves triggers in memory, and collects what moved for the commit. */
+export interface ChangeCollector {
+  readonly apply: ApplyStep
+  move(entry: WatchedTrigger, reorgState: TriggerReorgState): void
+  /** Reverts all that moved to their stored states. */
+  revert(): void
+  /** The changes, with their messages. Throws as the sources of the transitions. */
+  listChanges(yielder: ReturnType<typeof createYielder>): Promise<readonly EntryChange[]>
+}
+
+/** Creates a collector for one block. */
+export function createChangeCollector(messageContext: MessageContext): ChangeCollector {
+  const moved = new Set<WatchedTrigger>()
+  const transitionsByTrigger = new Map<WatchedTrigger, (ChangeSource & { readonly transition: TriggerTransition })[]>()
+
+  function move(entry: WatchedTrigger, reorgState: TriggerReorgState): void {
+    moved.add(entry)
+    setReorgState(entry, reorgState)
+  }
+
+  return {
+    apply(entry, { reorgState, transitions }, source) {
+      if (reorgState !== entry.reorgState) move(entry, reorgState)
+      if (transitions.length === 0) return
+      transitionsByTrigger.set(entry, [
+        ...(transitionsByTrigger.get(entry) ?? []),
+        ...transitions.map((transition) => ({ ...source, transition })),
+      ])
+    },
+    move,
+    revert() {
+      for (const entry of moved) revertToStored(entry)
+    },
+    async listChanges(yielder) {
+      const changes: EntryChange[] = []
+      for (const entry of moved) {
+        if (yielder.isDue()) await yielder.take()
+        const { trigger, stored, reorgState } = entry
+        const messages = []
+        for (const { cited, ...change } of transitionsByTrigger.get(entry) ?? []) {
+          messages.push(createChangeMessage(messageContext, { trigger, ...change, cited: await cited() }))
+        }
+        const [before, after] = [stored.state, reorgState.state]
+        changes.push({ entry, trigger, before, after, messages, ...diffNotified(stored, reorgState) })
+      }
+      return changes
+    },
+  }
+}
+
+/** Reverts a trigger to its stored state; it is evaluated again. */
+export function revertToStored(entry: WatchedTrigger): void {
+  setReorgState(entry, entry.stored)
+  entry.subject.isDue = true
 }

@@ -3,7 +3,7 @@ import { dataOutput, isoTimestamp, listOutput } from '../../http/request/schema.
 import type { Reply } from '../../http/route/route.ts'
 import { nonNegativeInteger } from '../../lib/text/text_format.ts'
 import { MESSAGE_TYPES } from '../message.ts'
-import { TRIGGER_STATES } from '../stored.ts'
+import { type Delivery, type StoredTrigger, TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'
 
 /* Schemas of answers about triggers. */
@@ -94,4 +94,51 @@ export function toIsoOrNull(date: Date | null): string | null {
 /** Counts 1 for an answer with data, 0 for an empty one, which is free of charge. */
 export function countData({ data }: Reply): number {
   return Array.isArray(data) && data.length === 0 ? 0 : 1
+}
+
+/** A trigger in the form of answers. */
+export function presentTrigger(trigger: StoredTrigger) {
+  return {
+    id: trigger.id,
+    name: trigger.name,
+    chain_id: Number(trigger.chain_id),
+    family: trigger.family,
+    subject: trigger.subject,
+    when: trigger.clause,
+    clear: trigger.clear,
+    for_blocks: trigger.for_blocks,
+    finality: trigger.finality,
+    webhook_id: trigger.webhook_id,
+    state: trigger.state,
+    paused_for: trigger.paused_for,
+    value: trigger.value,
+    changes: Number(trigger.changes),
+    since_block: trigger.since_block === null ? null : Number(trigger.since_block),
+    expires_at: toIsoOrNull(trigger.expires_at),
+    created_at: trigger.created_at.toISOString(),
+  }
+}
+
+interface DeliveryTry {
+  readonly at_ms: number
+  /** Null if there was no answer. */
+  readonly status_code: number | null
+  readonly failure: string | null
+  readonly latency_ms: number
+}
+
+/** A delivery in the form of answers. */
+export function presentDelivery(row: Delivery) {
+  const tries: readonly DeliveryTry[] = JSON.parse(row.tries)
+  return {
+    id: row.id,
+    type: row.type,
+    change: row.change === null ? null : Number(row.change),
+    created_at: row.created_at.toISOString(),
+    webhook_id: row.webhook_id,
+    // `feed`: the message is in the feed only.
+    status: row.outcome ?? (row.webhook_id === null ? 'feed' : 'due'),
+    next_try_at: toIsoOrNull(row.due_at),
+    tries: tries.map(({ at_ms, ...fields }) => ({ at: new Date(at_ms).toISOString(), ...fields })),
+  }
 }

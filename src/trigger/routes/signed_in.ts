@@ -5,9 +5,8 @@ import { limit, page } from '../../http/request/input.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type FreeRoute, type Route } from '../../http/route/route.ts'
 import { applyChange } from '../apply_change.ts'
-import { listDeadLetters } from '../deliveries.ts'
-import { presentDelivery } from './present.ts'
-import { deadLettersOutput } from './schema.ts'
+import { listDeadLetters } from '../stored.ts'
+import { deadLettersOutput, presentDelivery } from './schema.ts'
 
 /**
  * Routes of triggers and webhooks for a signed-in organization, below `prefix`: the routes of API keys except the feed

@@ -3,7 +3,7 @@ import type { Change } from '../../http/route/change.ts'
 import { CodedError } from '../../lib/error.ts'
 import { type MessageBody, UNDATED } from '../message.ts'
 import { findTrigger } from '../stored.ts'
-import { presentTrigger } from './present.ts'
+import { presentTrigger } from './schema.ts'
 
 const TESTS_PER_HOUR = 10
 

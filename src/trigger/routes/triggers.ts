@@ -19,9 +19,9 @@ import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { compareRational } from '../../lib/number/rational.ts'
 import { isJsonObject } from '../../lib/text/json.ts'
-import { listDeliveries } from '../deliveries.ts'
 import {
   findTrigger,
+  listDeliveries,
   listTriggers,
   parseTrigger,
   prepareTrigger,
@@ -39,9 +39,8 @@ import {
   parseExact,
   threshold,
 } from '../trigger.ts'
-import { presentDelivery, presentTrigger } from './present.ts'
 import { FEATURE, LIST_READ, MUTATION, SINGLE_READ, type TriggerServices } from './route_parts.ts'
-import { deliveriesOutput, idOutput, triggerOutput, triggersOutput } from './schema.ts'
+import { deliveriesOutput, idOutput, presentDelivery, presentTrigger, triggerOutput, triggersOutput } from './schema.ts'
 import { prepareTriggerTest } from './test_message.ts'
 
 const NAME_LENGTH_MAX = 100
