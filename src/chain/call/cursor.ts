@@ -23,7 +23,7 @@ export function createLensCursor(answer: Hex) {
  * Creates a cursor at the start. Reads throw `UpstreamError` if the bytes end before the field does. Numbers are read
  * from bytes, which is several times as fast as parsing digits.
  */
-export function createBytesCursor(bytes: Buffer) {
+function createBytesCursor(bytes: Buffer) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
   /** Takes a field and returns its start. */

@@ -96,7 +96,12 @@ test('a list of a thousand hostile tokens does not block other requests', async 
     })),
     broken: [],
   }
-  const options = { chain: CHAIN, holders: listHolders({ deployments: [DEPLOYMENT] }), isPriced: true, spam: 'apart' } as const
+  const options = {
+    chain: CHAIN,
+    holders: listHolders({ deployments: [DEPLOYMENT] }),
+    isPriced: true,
+    spam: 'apart',
+  } as const
   let turns = 0
   let counting = true
   const count = () => {
