@@ -82,18 +82,18 @@ interface PlacedUnit {
 }
 
 /**
- * Runs the first units in one call, as many as its gas is enough for; `isMinted`: with money that is made up in place of
- * what others lend.
+ * Runs the first units in one call, as many as its gas is enough for; `unlent`: tokens of which the money is made up in
+ * place of what others lend.
  */
-type Run = (units: readonly ExitUnit[], isMinted?: boolean) => Promise<readonly UnitOutcome[]>
+type Run = (units: readonly ExitUnit[], unlent?: ReadonlySet<Address>) => Promise<readonly UnitOutcome[]>
 
 function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuery): Run {
-  return async (units, isMinted = false) => {
+  return async (units, unlent = NONE) => {
     const parties = new Set(units.flatMap((unit) => [...listParties(unit)]))
-    const hasLoans = !isMinted && units.some(({ steps }) => steps.some(({ loan }) => loan !== undefined))
+    const hasLoans = units.some(({ steps }) => steps.some(({ loan }) => loan !== undefined))
     const willing = hasLoans ? lenders.filter((each) => !parties.has(toKey(each)) && toKey(each) !== toKey(wallet)) : []
     const asked = willing.slice(0, LENDERS_MAX)
-    const data = encodeUnits(wallet, units, asked)
+    const data = encodeUnits(wallet, units, { lenders: asked, unlent })
     const additionalCodes: Record<Hex, Hex> = {}
     for (const each of [wallet, ...asked]) additionalCodes[each] = LENS_RUNTIME
     const { from, taken, codeSize } = decodePage(
@@ -101,7 +101,7 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
         data,
         block: toCallBlock(block),
         additionalCodes,
-        ...(isMinted && { minted: mint(units, wallet) }),
+        ...(unlent.size > 0 && { minted: mint(units, { unlent, holder: wallet }) }),
       }),
       block,
     )
@@ -113,6 +113,8 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
     }))
   }
 }
+
+const NONE: ReadonlySet<never> = new Set()
 
 /** Runs pages one after the other: a contract that used up the gas of two steps is not called again. */
 async function runPages(
@@ -160,17 +162,25 @@ function countStrikes(
 
 /** Runs a unit whose money others lend; if none has it, the money is made up. */
 async function runAlone(placed: PlacedUnit, run: Run): Promise<readonly UnitOutcome[]> {
-  const isUnfunded = (outcome: UnitOutcome) =>
-    outcome.kind === 'run' && outcome.steps.some(({ kind }) => kind === 'unfunded')
   const lent = await runOrRefuse([placed], run)
-  const results = lent.some(isUnfunded) ? await runOrRefuse([placed], (units) => run(units, true)) : lent
+  const [outcome] = lent
+  const unfunded = placed.unit.steps.flatMap(({ loan }, index) => {
+    const isUnfunded = outcome?.kind === 'run' && outcome.steps[index]?.kind === 'unfunded'
+    return isUnfunded && loan !== undefined ? [loan.token] : []
+  })
+  const unlent = new Set(unfunded)
+  const results = unlent.size > 0 ? await runOrRefuse([placed], (units) => run(units, unlent)) : lent
   return results.length === 0 ? [TOO_COSTLY] : results
 }
 
-/** The money of all loans of a token, at the wallet. */
-function mint(units: readonly ExitUnit[], holder: Address): MintedBalance[] {
+/** The money of all loans of tokens that are not lent, at the wallet. */
+function mint(
+  units: readonly ExitUnit[],
+  { unlent, holder }: { readonly unlent: ReadonlySet<Address>; readonly holder: Address },
+): MintedBalance[] {
   const loans = units.flatMap(({ steps }) => steps.flatMap(({ loan }) => loan ?? []))
-  return [...groupBy(loans, ({ token }) => token)].map(([token, all]) => {
+  const made = loans.filter(({ token }) => unlent.has(token))
+  return [...groupBy(made, ({ token }) => token)].map(([token, all]) => {
     return { token, holder, amount: all.reduce((sum, { amount }) => sum + amount, 0n) }
   })
 }

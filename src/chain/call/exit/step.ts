@@ -58,22 +58,34 @@ const STEP_GAS = 1_500_000
 const OWN = 255
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8 } as const
 
-/** Encodes units as the lens reads them; `lenders` are asked for loans in their order. */
-export function encodeUnits(wallet: Address, units: readonly ExitUnit[], lenders: readonly Address[] = []): Hex {
+/** Who lends. */
+interface Lending {
+  /** Asked for loans in their order. */
+  readonly lenders: readonly Address[]
+  /** Tokens that the wallet itself must have. */
+  readonly unlent: ReadonlySet<Address>
+}
+
+/** Encodes units as the lens reads them. */
+export function encodeUnits(
+  wallet: Address,
+  units: readonly ExitUnit[],
+  lending: Lending = { lenders: [], unlent: new Set() },
+): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
   const head = packAddress(wallet) + pack(0, 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
   const body = units.map(({ steps }) => {
-    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, { tokens, lenders })).join('')
+    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, { ...lending, tokens })).join('')
   })
   return `0x${head}${body.join('')}`
 }
 
 function encodeStep(
   { calls, loan, tokens: watched, isFallback = false }: ExitStep,
-  { tokens, lenders }: { readonly tokens: readonly Address[]; readonly lenders: readonly Address[] },
+  { tokens, lenders, unlent }: Lending & { readonly tokens: readonly Address[] },
 ): string {
   const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
-  const lent = loan === undefined ? '' : encodeLoan(loan, lenders)
+  const lent = loan === undefined ? '' : encodeLoan(loan, unlent.has(loan.token) ? [] : lenders)
   const body = pack(watched.length, 1) + indexes + lent + calls.map(encodeCall).join('')
   return pack(isFallback ? FLAGS.fallback : 0, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
 }
