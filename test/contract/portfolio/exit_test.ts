@@ -309,6 +309,10 @@ test('what arrives is what really doing it brings, and what is lent is what real
       outside.reduce((all, each) => all + (each.token.id === id ? raw(each.amount) : 0n), 0n),
     )
     expect({ ...told, lent }).toEqual({ ...told, lent: sum(['borrowed']) })
+    for (const { from } of outside) {
+      const key = from === null ? 'made up' : 'lent'
+      counts[key] = (counts[key] ?? 0) + 1
+    }
     for (const { blocked_by, detail, position } of rows) {
       const key = `${position?.['family'] ?? 'wallet'} ${blocked_by ?? 'arrives'}`
       counts[key] = (counts[key] ?? 0) + 1
@@ -325,6 +329,7 @@ test('what arrives is what really doing it brings, and what is lent is what real
     account.map(() => ({ arrives: null, blocked_by: 'insolvent' })),
   )
   expect(insolvent).toMatchObject({ blocked_usd: '0.000000', outside: [] })
+  for (const money of ['lent', 'made up']) expect(counts[money]).toBeGreaterThan(2)
   expect(counts['aave-v3 paused']).toBeGreaterThan(0)
   for (const family of ['aave-v3', 'morpho-blue']) expect(counts[`${family} no_liquidity`]).toBeGreaterThan(0)
   for (const family of ['uniswap-v3', 'uniswap-v4']) expect(counts[`${family} arrives`]).toBeGreaterThan(9)
