@@ -14,7 +14,7 @@ import type { Log } from '../lib/log.ts'
 import { minBigint } from '../lib/number/fixed_point.ts'
 import type { Anchor, AnchorState, Coverage, FinalMark } from './coverage.ts'
 import { HistoryUnavailableError } from './stream.ts'
-import type { CandidateTip, ExpectedTip, Grandparent, OnExpectedTip, PendingTip, Tip } from './tip.ts'
+import type { Grandparent, Tip } from './tip.ts'
 
 const CHAINS_MAX = 1_000
 const STOPPED_RETRY_SEC = 60
@@ -38,11 +38,8 @@ export function createFinalityTracker(options: {
   const cache = createBlockCache<Tip>({ clock, entriesMax: CHAINS_MAX })
   /** By chain, the epoch and hash of the final block that the anchor last moved to. */
   const comparedKeys = new Map<number, string>()
-  /** By chain, the listeners for the expected tip and the expected tip itself, while the tip is read. */
-  const listenersByChain = new Map<number, Set<OnExpectedTip>>()
-  const expectedTips = new Map<number, ExpectedTip>()
 
-  async function readTip(client: ChainClient, work: Work): Promise<Tip> {
+  async function readAnchoredTip(client: ChainClient, work: Work): Promise<Tip> {
     for (let isRetry = false; ; isRetry = true) {
       const anchorState = await coverage.readAnchorState(client.chain.id)
       const { anchor, epoch } = anchorState
@@ -85,13 +82,8 @@ export function createFinalityTracker(options: {
   ): Promise<TipRead> {
     const { id: chainId } = client.chain
     const at = anchor === undefined ? undefined : BigInt(anchor.number)
-    const onCandidate = ({ finalNumber, ...newest }: CandidateTip) => {
-      const tip = { ...newest, finalized: { number: at === undefined || finalNumber > at ? finalNumber : at } }
-      expectedTips.set(chainId, tip)
-      for (const onExpected of listenersByChain.get(chainId) ?? []) onExpected(tip)
-    }
     const [tip, blockAtAnchor] = await Promise.all([
-      readAgreedTip(endpoint, { client, clock, onCandidate }, work),
+      readAgreedTip(endpoint, { client, clock }, work),
       at === undefined ? undefined : readHeader(endpoint, { chainId, at }, work),
     ])
     return { ...tip, blockAtAnchor }
@@ -153,26 +145,16 @@ export function createFinalityTracker(options: {
   }
 
   return {
-    /** Starts to read the tip of a chain, once per block. */
-    startTip(client: ChainClient, work: Work): PendingTip {
-      const { chain } = client
-      const listeners = listenersByChain.get(chain.id) ?? new Set()
-      listenersByChain.set(chain.id, listeners)
-      const read = (shared: Work) => readTip(client, shared).finally(() => expectedTips.delete(chain.id))
-      const tipPromise = cache.reuse({ chain, key: 'tip', read, nextTurn: true }, work)
-      tipPromise.catch(() => {})
-      return {
-        async waitForTip(onExpected = () => {}) {
-          listeners.add(onExpected)
-          const expectedTip = expectedTips.get(chain.id)
-          if (expectedTip !== undefined) onExpected(expectedTip)
-          try {
-            return await tipPromise
-          } finally {
-            listeners.delete(onExpected)
-          }
-        },
-      }
+    /**
+     * Reads the tip of a chain, once per block. Throws `UnavailableError` if no endpoint answers, if the endpoints have
+     * different final blocks, or if the chain's history is stopped because a final block was replaced.
+     */
+    readTip(client: ChainClient, work: Work): Promise<Tip> {
+      const read = (shared: Work) => readAnchoredTip(client, shared)
+      const tip = cache.reuse({ chain: client.chain, key: 'tip', read, nextTurn: true }, work)
+      // A caller that starts the read early may fail before it waits for it.
+      tip.catch(() => {})
+      return tip
     },
   }
 }
@@ -259,20 +241,12 @@ type TipClaim = PinnedBlock | undefined | 'silent'
 
 /**
  * Reads the tip from an endpoint and confirms its final block with the other endpoints. A final block lies at least
- * eight blocks below every head. `onCandidate` is called before the other endpoints confirm the block. Throws
- * `UpstreamError` if the endpoint does not answer, or if two other endpoints have another block there.
+ * eight blocks below every head. Throws `UpstreamError` if the endpoint does not answer, or if two other endpoints have
+ * another block there.
  */
 async function readAgreedTip(
   endpoint: Endpoint,
-  {
-    client,
-    clock,
-    onCandidate,
-  }: {
-    readonly client: ChainClient
-    readonly clock: Clock
-    readonly onCandidate: (tip: CandidateTip) => void
-  },
+  { client, clock }: { readonly client: ChainClient; readonly clock: Clock },
   work: Work,
 ): Promise<AgreedTip> {
   const { chain } = client
@@ -299,12 +273,10 @@ async function readAgreedTip(
   const numbers = new Set(
     [...freshHeads].sort(compareDescending).map((head) => minBigint(candidate, subtractDepth(head, DEPTH_MIN))),
   )
-  const [finalNumber = candidate] = numbers
   // A node without the hash returns zero.
   const hasGrandparent =
     grandparentClaim !== 'silent' && isSameBlock(grandparentClaim.block, block) && BigInt(grandparentClaim.hash) !== 0n
   const grandparent = hasGrandparent ? { hash: grandparentClaim.hash, holder: endpoint.index } : undefined
-  onCandidate({ block, finalNumber, grandparent })
   const base = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
   if (freshHeads.length === 0) {
     const finalized =

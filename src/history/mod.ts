@@ -20,10 +20,11 @@
  * 9. `proof/tail.ts` reads the rows after the final block, at the same time as 4 to 8 if some history is stored. They
  *    are never stored.
  *
- * A caller waits four seconds for 4 to 8; then `follow/failure.ts` tells the progress, and the work continues for
- * half a minute. `follow/prefetch.ts` starts reads before 2 has confirmed its block: they are used only if it does.
+ * A caller waits four seconds for 4 to 8; then `follow/failure.ts` tells the progress, and the work continues for half a
+ * minute. Nothing is read for a block that 2 has not confirmed.
  */
 
+import type { Hex } from 'viem'
 import { featureDisabledFind } from '../../sql/queries.ts'
 import type { PinnedBlock } from '../chain/block.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
@@ -33,7 +34,7 @@ import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { AbortedError, UnavailableError } from '../lib/error.ts'
 import type { Log } from '../lib/log.ts'
-import { createCoverage, hasCoverage, type StoredProgress } from './coverage.ts'
+import { createCoverage, hasCoverage, type StoredProgress, type SubjectCoverage } from './coverage.ts'
 import { createFinalityTracker } from './finality.ts'
 import {
   checkHistoryAge,
@@ -47,7 +48,7 @@ import { createFollower, type Follower } from './follow/follower.ts'
 import { type AdaptiveLogSource, createAdaptiveLogSource, type FinalBlock } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
-import { createTailReader, type Tail } from './proof/tail.ts'
+import { createTailReader } from './proof/tail.ts'
 import type {
   CompleteHistory,
   EnsureRequest,
@@ -57,7 +58,7 @@ import type {
   StreamTarget,
   TargetedRequest,
 } from './stream.ts'
-import { type ExpectedTip, isSameTip, type Tip } from './tip.ts'
+import type { Tip } from './tip.ts'
 
 export interface HistoryService extends History, HistoryReader {
   /** Stored progress of all histories. Reads the database. */
@@ -192,20 +193,26 @@ export function createHistory(options: {
   /** Completes the stored history and reads the tail at the same time: neither needs the other. */
   async function readBoth<Row, Target extends StreamTarget>(
     request: TargetedRequest<Row, Target>,
-    context: TipContext<Row> & { readonly waitMs: number; readonly isPartlyStored: boolean },
+    context: TipContext & {
+      readonly waitMs: number
+      readonly coverageBySubject: ReadonlyMap<Hex | null, SubjectCoverage>
+    },
     work: Work,
   ) {
-    const { client, tip, isPartlyStored, prefetchContext } = context
+    const { stream, target, subject } = request
+    const { client, tip, coverageBySubject } = context
     const endController = new AbortController()
     const shared = limitWork(work, endController.signal)
-    const readTail = () => tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, shared)
+    const readTail = () =>
+      tailReader.read({ stream, target, subject, client, tip, witnesses: getSources(client) }, shared)
     // Skip the unfinalized tail while most of the history is missing: it would be discarded.
-    const prefetchedTail =
-      prefetchContext.prefetched !== undefined && isSameTip(prefetchContext.prefetched.tip, tip)
-        ? prefetchContext.prefetched.tail
-        : undefined
-    const pendingTail = prefetchedTail ?? (isPartlyStored ? readTail() : undefined)
+    const isPartlyStored = hasCoverage(coverageBySubject)
+    const pendingTail = isPartlyStored ? readTail() : undefined
     pendingTail?.catch(() => {})
+    if (isPartlyStored) {
+      const { finalized } = tip
+      getFollower(client, stream, target).startCheck({ ...request, finalized, coverageBySubject }, target, shared)
+    }
     try {
       const isAgreed = await complete(request, { ...context, final: toFinalBlock(tip) }, work)
       work.onTimeout(() => tailPendingError(client, tip))
@@ -216,60 +223,29 @@ export function createHistory(options: {
     }
   }
 
-  /**
-   * Starts the reads of the expected tip before the endpoints have agreed on it, so that they are under way when the
-   * tip is confirmed.
-   */
-  async function prefetch<Row, Target extends StreamTarget>(
-    request: TargetedRequest<Row, Target>,
-    { client, tip, prefetchContext }: Omit<TipContext<Row>, 'tip'> & { readonly tip: ExpectedTip },
-    work: Work,
-  ): Promise<void> {
-    const { stream, target, subject } = request
-    const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
-    if (!hasCoverage(coverageBySubject) || prefetchContext.isTipKnown || work.signal.aborted) return
-    const tail = tailReader.read({ ...request, client, tip, witnesses: getSources(client) }, work)
-    tail.catch(() => {})
-    prefetchContext.prefetched = { tip, tail }
-    const finalized = { number: tip.finalized.number, timestampSec: tip.block.timestampSec }
-    getFollower(client, stream, target).prefetch({ ...request, finalized, coverageBySubject }, target, work)
-  }
-
   async function ensure<Row, Target extends StreamTarget>(
     request: EnsureRequest<Row, Target>,
     client: ChainClient,
     work: Work,
   ): Promise<CompleteHistory<Row>> {
-    const endController = new AbortController()
-    const shared = limitWork(work, endController.signal)
-    const prefetchContext: PrefetchContext<Row> = { prefetched: undefined, isTipKnown: false }
     const startedMs = clock.monotonicMs()
     work.onTimeout(() => tipPendingError(client))
-    const pendingTip = request.pendingTip ?? finality.startTip(client, work)
-    const targetPromise = 'read' in request.target ? request.target.read() : Promise.resolve(request.target)
-    const switchedOffCheck = isSwitchedOff().then((isOffNow) => {
-      if (isOff || isOffNow) throw historySwitchedOffError(client)
-    })
-    const onExpectedTip = (tip: ExpectedTip) => {
-      Promise.all([targetPromise, switchedOffCheck])
-        .then(([target]) => prefetch({ ...request, target }, { client, tip, prefetchContext }, shared))
-        .catch(() => {})
-    }
-    try {
-      const [target, tip] = await Promise.all([targetPromise, pendingTip.waitForTip(onExpectedTip), switchedOffCheck])
-      prefetchContext.isTipKnown = true
-      return await ensureAt({ ...request, target }, { client, tip, startedMs, prefetchContext, shared }, work)
-    } finally {
-      endController.abort()
-    }
+    const [target, tip] = await Promise.all([
+      'read' in request.target ? request.target.read() : request.target,
+      request.pendingTip ?? finality.readTip(client, work),
+      isSwitchedOff().then((isOffNow) => {
+        if (isOff || isOffNow) throw historySwitchedOffError(client)
+      }),
+    ])
+    return await ensureAt({ ...request, target }, { client, tip, startedMs }, work)
   }
 
   async function ensureAt<Row, Target extends StreamTarget>(
     request: TargetedRequest<Row, Target>,
-    context: TipContext<Row> & { readonly startedMs: number; readonly shared: Work },
+    context: TipContext & { readonly startedMs: number },
     work: Work,
   ): Promise<CompleteHistory<Row>> {
-    const { client, tip, startedMs, prefetchContext, shared } = context
+    const { client, tip, startedMs } = context
     const { stream, subject, target } = request
     const follower = getFollower(client, stream, target)
     work.onTimeout(() => follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject)))
@@ -277,15 +253,11 @@ export function createHistory(options: {
       if (tip.holders.includes(each.source.index)) each.recordFinalBlock(tip.finalized)
     const storedTo = Number(tip.finalized.number)
     const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
-    const isPartlyStored = hasCoverage(coverageBySubject)
-    const isUntouched = !isPartlyStored && (await readUntouched(request, { client, block: tip.block }, work))
+    const isUntouched =
+      !hasCoverage(coverageBySubject) && (await readUntouched(request, { client, block: tip.block }, work))
     if (isUntouched) return { storedTo, tail: [], block: tip.block, isUntouched, isAgreed: true, version: undefined }
-    // Prefetch the state for the check of the rows while the logs are read.
-    const { finalized } = tip
-    if (isPartlyStored && prefetchContext.prefetched === undefined)
-      follower.prefetchCheck({ ...request, finalized, coverageBySubject }, target, shared)
     const waitMs = Math.max(WAIT_LEAST_MS, WAIT_MS - (clock.monotonicMs() - startedMs))
-    const { isAgreed, block, rows } = await readBoth(request, { ...context, waitMs, isPartlyStored }, work)
+    const { isAgreed, block, rows } = await readBoth(request, { ...context, waitMs, coverageBySubject }, work)
     if (request.upTo === undefined || request.upTo > block.number) checkHistoryAge(client, block, clock)
     const tail = rows.filter((row) => stream.table.toSubject(row) === subject)
     return {
@@ -299,7 +271,7 @@ export function createHistory(options: {
   }
 
   return {
-    prepare: (chainId, work) => finality.startTip(requireClient({ chainId }), work),
+    readTip: (chainId, work) => finality.readTip(requireClient({ chainId }), work),
     ensure(request, work) {
       const client = requireClient(request.target)
       return issues.watch(client.chain.id, () => ensure(request, client, work))
@@ -308,7 +280,7 @@ export function createHistory(options: {
       if (stream.subjectsOnly) throw new Error(`Cannot read a global history of stream ${stream.name}`)
       const client = requireClient(target)
       return issues.watch(client.chain.id, async () => {
-        const final = toFinalBlock(await finality.startTip(client, work).waitForTip())
+        const final = toFinalBlock(await finality.readTip(client, work))
         if (target.startBlock > final.number) return
         const historyRequest = { subject: null, fromBlock: target.startBlock, final, requesters: work.requesters }
         await getFollower(client, stream, target).complete(historyRequest, target, work.signal)
@@ -327,18 +299,9 @@ export function createHistory(options: {
   }
 }
 
-interface TipContext<Row> {
+interface TipContext {
   readonly client: ChainClient
   readonly tip: Tip
-  readonly prefetchContext: PrefetchContext<Row>
-}
-
-/** Reads that started before the endpoints had agreed on the tip. */
-interface PrefetchContext<Row> {
-  /** The tail of the history, usable if the expected tip is confirmed. */
-  prefetched: { readonly tip: ExpectedTip; readonly tail: Promise<Tail<Row>> } | undefined
-  /** True once the tip is confirmed. */
-  isTipKnown: boolean
 }
 
 function toFinalBlock({ finalized: { number, hash }, epoch }: Tip): FinalBlock {

@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts'
 import type { Work } from '../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../lib/error.ts'
 import type { Range } from './range.ts'
-import type { PendingTip } from './tip.ts'
+import type { Tip } from './tip.ts'
 
 /** One log from an endpoint, after the checks of its shape. All hexadecimal is lower case. */
 export interface HistoryLog {
@@ -125,12 +125,12 @@ export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
     work: Work,
   ) => Promise<boolean>
   /**
-   * Starts to read what `verify` will need if this block becomes final. The result is used at most once, and dropped
-   * when `work` ends.
+   * Starts to read what `verify` will need at this block, while the logs up to it are read. The result is used at most
+   * once, and dropped when `work` ends.
    */
   readonly prefetch?: (
     target: Target,
-    input: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: ExpectedFinalBlock },
+    input: { readonly subject: Hex; readonly client: ChainClient; readonly finalized: PinnedBlock },
     work: Work,
   ) => void
   /**
@@ -150,9 +150,6 @@ export interface Stream<Row, Target extends StreamTarget = StreamTarget> {
     work: Work,
   ) => Promise<void>
 }
-
-/** A block that will probably be final. Its actual time may be earlier than `timestampSec`. */
-export type ExpectedFinalBlock = Pick<PinnedBlock, 'number' | 'timestampSec'>
 
 /** A history cannot be served until an operator acts. */
 export class HistoryUnavailableError extends UnavailableError {
@@ -232,8 +229,8 @@ export interface EnsureRequest<Row, Target extends StreamTarget> {
   readonly startBlock?: number
   /** The block of the answer if it may lie in the past; absent: the newest block. */
   readonly upTo?: bigint | undefined
-  /** A tip whose read started before the subject was known. */
-  readonly pendingTip?: PendingTip | undefined
+  /** The tip, if its read started before the subject was known. */
+  readonly pendingTip?: Promise<Tip> | undefined
 }
 
 /** A request whose target is known. */
@@ -260,8 +257,8 @@ export interface CompleteHistory<Row> {
 
 /** The history of every stream. */
 export interface History {
-  /** Starts to read the tip that every history of a chain needs, at the same time as the caller's other reads. */
-  readonly prepare?: (chainId: number, work: Work) => PendingTip
+  /** Reads the tip that every history of a chain needs, for callers that read something else at the same time. */
+  readonly readTip?: (chainId: number, work: Work) => Promise<Tip>
   /**
    * Completes a subject's history. Work that takes longer than the caller can wait continues in the background. Throws
    * `UnavailableError` with the progress, the time to retry or the setting to change; or naming the check that failed.

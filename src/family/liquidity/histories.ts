@@ -3,7 +3,7 @@ import type { Block } from '../../chain/block.ts'
 import type { TokenAmounts } from '../../finance/math/liquidity.ts'
 import { asDirectPrice } from '../../finance/price/price.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
-import type { PendingTip } from '../../history/tip.ts'
+import type { Tip } from '../../history/tip.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
@@ -69,7 +69,7 @@ type Reading<Deployment> = Omit<TargetReads<Deployment>, 'work'>
 
 interface FoundPosition<Deployment, Position> extends Reading<Deployment> {
   readonly position: Position
-  readonly pendingTip?: PendingTip | undefined
+  readonly pendingTip?: Promise<Tip> | undefined
 }
 
 /** A position id on these targets. */
@@ -168,13 +168,13 @@ export function createPositionHistories<
   }
 
   /** Starts to read the tip of the only chain of the targets; undefined if there are several, most of them without positions. */
-  function prepare(targets: readonly FamilyTarget<Deployment>[], work: Work): PendingTip | undefined {
+  function readTip(targets: readonly FamilyTarget<Deployment>[], work: Work): Promise<Tip> | undefined {
     const [first] = targets
-    return first === undefined || targets.length > 1 ? undefined : histories.prepare(first.client, work)
+    return first === undefined || targets.length > 1 ? undefined : histories.readTip(first.client, work)
   }
 
   return {
-    prepare,
+    readTip,
     /**
      * The history of a position that was read, and the position at the end of that history. Throws `UnavailableError`
      * until the history is complete.
@@ -188,7 +188,7 @@ export function createPositionHistories<
       { id, chain_id: chainId, targets: configured, ...moment }: PositionSelection<Deployment>,
       work: Work,
     ): Promise<HistoryAtBlock> {
-      const pendingTip = prepare(configured, work)
+      const pendingTip = readTip(configured, work)
       const { targets, reads } = await readAt(
         { targets: configured, moment, past: reader.past, work },
         async (resolved) => ({
@@ -212,8 +212,8 @@ export function createPositionHistories<
     async readOutcomes(
       list: Reading<Deployment> & {
         readonly items: readonly Position[]
-        /** What `prepare` returned before the positions were read. */
-        readonly pendingTip?: PendingTip | undefined
+        /** What `readTip` returned before the positions were read. */
+        readonly pendingTip?: Promise<Tip> | undefined
       },
       within: WaitLimits,
     ): Promise<readonly PnlOutcome[]> {

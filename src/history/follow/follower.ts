@@ -1,34 +1,66 @@
 import type { Hex } from 'viem'
+import type { PinnedBlock } from '../../chain/block.ts'
+import type { ChainClient } from '../../chain/rpc/client.ts'
 import { hasFault } from '../../chain/rpc/error.ts'
-import { createWork } from '../../lib/async/work.ts'
+import type { Database } from '../../db/database.ts'
+import { createWork, type Requesters, type Work } from '../../lib/async/work.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Coverage, SubjectCoverage } from '../coverage.ts'
 import { type AdaptiveLogSource, type FinalBlock, RangeTooNarrowError } from '../logs/reader.ts'
 import { storeProvenRange } from '../proof/cover.ts'
 import { findSourcesWithBlock, rankSources } from '../proof/proof.ts'
 import { countBlocksIn, type Range, subtractRanges } from '../range.ts'
-import { classifyFailedCheck, IncompleteError, type StreamTarget } from '../stream.ts'
+import { classifyFailedCheck, type EnsureRequest, IncompleteError, type Stream, type StreamTarget } from '../stream.ts'
 import { createFollowEntry, type FollowEntry, isolateEntries, type ProgressEstimate } from './entry.ts'
 import { createRecentFailures, rangeTooNarrowError } from './failure.ts'
-import {
-  createHistoryPrefetch,
-  type FollowerOptions,
-  getUsableRanges,
-  type HistoryPrefetch,
-  type HistoryRequest,
-  isAgreed,
-  isVerified,
-} from './prefetch.ts'
+import { getUsableRanges, isAgreed, isVerified } from './usable_ranges.ts'
+
+/** Which history to complete, and which blocks of it. */
+interface HistoryRequest {
+  /** Null: the global history. */
+  readonly subject: Hex | null
+  readonly fromBlock: number
+  /** The last block, which is final. */
+  readonly final: FinalBlock
+  /** The requesters, which are served in turn. */
+  readonly requesters: Requesters
+}
+
+interface FollowerOptions<Row, Target extends StreamTarget> {
+  readonly stream: Stream<Row, Target>
+  readonly target: Target
+  readonly client: ChainClient
+  readonly sources: readonly AdaptiveLogSource[]
+  readonly coverage: Coverage
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly onStored: (blocks: number) => void
+  readonly onHealed: (logs: number) => void
+}
+
+/** The history of a subject that is requested up to a final block, and its stored ranges by subject. */
+interface CheckRequest extends Pick<EnsureRequest<never, never>, 'subject' | 'startBlock'> {
+  readonly finalized: PinnedBlock
+  readonly coverageBySubject: ReadonlyMap<Hex | null, SubjectCoverage>
+}
 
 /** Completes the histories of one stream at one target, while requests continue. */
-export interface Follower<Target extends StreamTarget>
-  extends Pick<HistoryPrefetch<Target>, 'prefetch' | 'prefetchCheck'> {
+export interface Follower<Target extends StreamTarget> {
   /**
    * Resolves when the requested blocks are stored and checked; true if two endpoints agreed on all of them. Throws
    * `UnavailableError` if they cannot be completed, `AbortedError` if `signal` fires; the work then continues for half
    * a minute.
    */
   complete(request: HistoryRequest, target: Target, signal: AbortSignal): Promise<boolean>
+  /**
+   * Starts to read the state for the check of a subject's rows at the final block, so that it is under way while logs
+   * are read. Nothing if they are checked already.
+   */
+  startCheck(request: CheckRequest, target: Target, work: Work): void
   /** Progress of a subject's history; undefined without a request. */
   getProgress(subject: Hex | null): ProgressEstimate | undefined
   /** The failed check that blocks a subject's history; undefined if none failed recently. */
@@ -59,9 +91,6 @@ export function createFollower<Row, Target extends StreamTarget>(
 ): Follower<Target> {
   const { stream, client, sources, coverage, db, clock, log, onStored, onHealed } = options
   const entries = new Map<Hex | null, FollowEntry>()
-  const historyPrefetch = createHistoryPrefetch(options, (subject) =>
-    subject === null ? isScanning : entries.get(subject)?.isBusy === true,
-  )
   const tasks = new Set<Promise<void>>()
   const scheduler = createFairScheduler()
   const failures = createRecentFailures({
@@ -145,7 +174,7 @@ export function createFollower<Row, Target extends StreamTarget>(
       else if (plan === 'global') scanEntries.push(entry)
       else if (requester !== undefined) incompleteEntries.push({ entry, missing, requester })
     }
-    for (const group of groupByMissing(incompleteEntries, historyPrefetch.has)) startGroup(group)
+    for (const group of groupByMissing(incompleteEntries)) startGroup(group)
     if (scanEntries.length > 0 && !isScanning) startScan(scanEntries, globalRanges)
   }
 
@@ -246,7 +275,6 @@ export function createFollower<Row, Target extends StreamTarget>(
           db,
           onHealed,
           requester,
-          takePrefetched: (part) => historyPrefetch.take(ownSubjects, part),
           later: ownSubjects === null && later?.fromBlock === range.toBlock + 1 ? later.value : null,
           canContinue() {
             const canRead =
@@ -308,7 +336,11 @@ export function createFollower<Row, Target extends StreamTarget>(
       await settledPromise
       return entry.isAgreed
     },
-    ...historyPrefetch,
+    startCheck({ subject, startBlock = 0, finalized, coverageBySubject }, nextTarget, work) {
+      const range = { fromBlock: Math.max(nextTarget.startBlock, startBlock), toBlock: Number(finalized.number) }
+      if (range.fromBlock > range.toBlock || isVerified({ subject, range }, coverageBySubject.get(subject))) return
+      stream.prefetch?.(nextTarget, { subject, client, finalized }, work)
+    },
     getProgress: (subject) => entries.get(subject)?.progress,
     findFailure: (subject) => entries.get(subject)?.failure,
     get scanBlocksLeft() {
@@ -372,16 +404,10 @@ export function choosePlan({
   return canScan && widest >= SCAN_BLOCKS_MIN ? 'global' : 'impossible'
 }
 
-/**
- * Groups entries with the same missing blocks and the same requester. A subject stays alone if `isPrefetched`: its
- * missing blocks are already being read for it.
- */
-function groupByMissing(
-  incompleteEntries: readonly IncompleteEntry[],
-  isPrefetched: (subject: Hex | null, ranges: readonly Range[]) => boolean,
-): Iterable<readonly IncompleteEntry[]> {
+/** Groups entries with the same missing blocks and the same requester. */
+function groupByMissing(incompleteEntries: readonly IncompleteEntry[]): Iterable<readonly IncompleteEntry[]> {
   return groupBy(incompleteEntries, ({ missing, requester, entry: { subject, isIsolated: isApart } }) =>
-    JSON.stringify([missing, requester, isApart || isPrefetched(subject, missing) ? subject : null]),
+    JSON.stringify([missing, requester, isApart ? subject : null]),
   ).values()
 }
 

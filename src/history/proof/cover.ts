@@ -1,6 +1,5 @@
 import type { Hex } from 'viem'
 import type { Database } from '../../db/database.ts'
-import { untilAborted } from '../../lib/async/abort.ts'
 import { yieldIfLarge } from '../../lib/async/cooperative.ts'
 import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { AdaptiveLogSource } from '../logs/reader.ts'
@@ -14,7 +13,7 @@ import {
   type Stream,
   type StreamTarget,
 } from '../stream.ts'
-import { createProof, type Proof, type ProvenLogs, rankSources } from './proof.ts'
+import { createProof, type Proof, rankSources } from './proof.ts'
 
 interface CoverRequest<Row, Target extends StreamTarget> {
   readonly stream: Stream<Row, Target>
@@ -36,16 +35,6 @@ interface CoverRequest<Row, Target extends StreamTarget> {
   readonly canContinue: () => boolean
   /** The result of `Stream.checkContinuity` for the range above this one. */
   readonly later: unknown
-  /** Takes a prefetched part; undefined if there is none. */
-  readonly takePrefetched?: (range: Range) => Promise<PrefetchedPart | undefined>
-}
-
-/** A part that was read before its last block, and the endpoints that have that block, were confirmed. */
-export interface PrefetchedPart {
-  readonly proof: Proof
-  readonly proven: ProvenLogs
-  /** The endpoints that the part was read from. */
-  readonly sources: readonly AdaptiveLogSource[]
 }
 
 /** Parts that are read concurrently; they are stored in order. */
@@ -99,20 +88,6 @@ export async function storeProvenRange<Row, Target extends StreamTarget>(
   }
 }
 
-/** Reads and proves the logs of a part. */
-export async function prefetchPart<Row, Target extends StreamTarget>(
-  request: Pick<
-    CoverRequest<Row, Target>,
-    'stream' | 'target' | 'subjects' | 'range' | 'sources' | 'requester' | 'onHealed'
-  >,
-  work: Work,
-): Promise<PrefetchedPart> {
-  const { stream, target, subjects, range, sources, requester, onHealed } = request
-  const filters = stream.filters(target, subjects)
-  const proof = createProof({ ...toLengthOptions(request), filters, range, requester }, { sources, onHealed })
-  return { proof, proven: await proof.logs(work), sources }
-}
-
 /** The decoded logs of a range. */
 interface DecodedPart<Row> {
   readonly rows: readonly Row[]
@@ -131,13 +106,10 @@ async function decodeAfter<Row, Target extends StreamTarget>(
   range: Range,
   work: Work,
 ): Promise<DecodedPart<Row>> {
-  const { stream, target, subjects, sources } = request
-  const prefetched = request.takePrefetched && (await untilAborted(request.takePrefetched(range), work.signal))
-  // An endpoint with another final block may have given logs of another fork.
-  const isUsable = prefetched?.sources.every((source) => sources.includes(source)) === true
-  const part = isUsable ? prefetched : await prefetchPart({ ...request, range }, work)
-  const { proof } = part
-  let { proven } = part
+  const { stream, target, subjects, sources, requester, onHealed } = request
+  const filters = stream.filters(target, subjects)
+  const proof = createProof({ ...toLengthOptions(request), filters, range, requester }, { sources, onHealed })
+  let proven = await proof.logs(work)
   const later = (await previousPart).next
   let failedCheck: IncompleteError | undefined
   for (;;) {
@@ -209,7 +181,7 @@ function toLengthOptions<Row, Target extends StreamTarget>({
 }
 
 /** Number of blocks up to `toBlock` that one request may cover. */
-export function getBlocksPerRequest<Row, Target extends StreamTarget>(
+function getBlocksPerRequest<Row, Target extends StreamTarget>(
   request: Pick<CoverRequest<Row, Target>, 'stream' | 'subjects' | 'sources'>,
   toBlock: number,
 ): number {

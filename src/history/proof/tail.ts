@@ -21,7 +21,7 @@ import {
   type StreamTarget,
   toBlockRange,
 } from '../stream.ts'
-import type { ExpectedTip } from '../tip.ts'
+import type { Tip } from '../tip.ts'
 import { decodeWithReceipts } from './cover.ts'
 import { createEvidence, type Witness } from './evidence.ts'
 import type { Proof } from './proof.ts'
@@ -34,7 +34,7 @@ export async function readNewestHashes(
   endpoint: Endpoint,
   options: {
     readonly client: ChainClient
-    readonly tip: ExpectedTip
+    readonly tip: Pick<Tip, 'block'>
     readonly grandparent: Hex | undefined
     readonly fromBlock: number
   },
@@ -73,7 +73,7 @@ interface TailRequest<Row, Target extends StreamTarget> {
   readonly target: Target
   /** The subject of the tail, if the stream has no global scans. */
   readonly subject: Hex
-  readonly tip: ExpectedTip
+  readonly tip: Tip
   /** All endpoints with their learned limits; one other than the first is the second witness. */
   readonly witnesses: readonly AdaptiveLogSource[]
 }

@@ -23,9 +23,8 @@ async function readTip(finality: Chain['finality'], endpoints = 1, first = 0) {
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
   stage.closers.push(() => client.close())
   const coverage = createCoverage(stage.database.db, 'test')
-  const { block, finalized } = await createFinalityTracker({ coverage, clock: systemClock, log: silentLog })
-    .startTip(client, never)
-    .waitForTip()
+  const tracker = createFinalityTracker({ coverage, clock: systemClock, log: silentLog })
+  const { block, finalized } = await tracker.readTip(client, never)
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
 }
 

@@ -5,7 +5,7 @@ import { decodeWord, encodeCall, tryDecodeAddress, tryDecodeUint } from '../../.
 import { readBlock } from '../../../chain/evm/read_block.ts'
 import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import { parseQuantity } from '../../../chain/rpc/value.ts'
-import type { ExpectedFinalBlock, Stream } from '../../../history/stream.ts'
+import type { Stream } from '../../../history/stream.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import type { Work } from '../../../lib/async/work.ts'
@@ -57,9 +57,6 @@ interface BalanceQuery<At> {
   readonly block: At
 }
 
-/** A past block: by its hash if it may still be replaced. */
-type BalanceBlock = ExpectedFinalBlock & Partial<Pick<PinnedBlock, 'hash'>>
-
 type Balances = readonly TokenBalance[] | undefined
 
 /** Creates a reader of a wallet's state in the tokens of a market at a past block. */
@@ -84,11 +81,10 @@ export function createBalanceReader(clock: Clock) {
   return {
     /** Undefined if no endpoint keeps that block's state. Throws `AbortedError`. */
     async read(client: ChainClient, query: BalanceQuery<number>, work: Work): Promise<Balances> {
-      // A prefetched block may have been replaced since: a failed check is repeated without the prefetch.
       return (await prefetcher.take(getKey(query))) ?? (await readPinned(client, query, work))
     },
-    /** Starts that read for a block that will probably be final; `read` uses the result once. */
-    prefetch(client: ChainClient, query: BalanceQuery<ExpectedFinalBlock>, work: Work): void {
+    /** Starts that read at a final block; `read` uses the result once. */
+    prefetch(client: ChainClient, query: BalanceQuery<PinnedBlock>, work: Work): void {
       const { target, wallet, block } = query
       const key = getKey({ target, wallet, block: Number(block.number) })
       prefetcher.start(key, (within) => readBalances(client, { ...query, clock }, within), work)
@@ -103,17 +99,15 @@ function getKey({ target, wallet, block }: BalanceQuery<number>): string {
 /** Throws as `ChainClient.read`. */
 async function readBalances(
   client: ChainClient,
-  query: BalanceQuery<BalanceBlock> & { readonly clock: Clock },
+  query: BalanceQuery<PinnedBlock> & { readonly clock: Clock },
   work: Work,
 ): Promise<readonly TokenBalance[]> {
   const { target, wallet, block, clock } = query
-  const { chainId } = target
   const tokens = [...target.tokens].filter(([, token]) => isIndexTracked(token)).map(([token]) => token)
   const callData = [encodeCall(SCALED_BALANCE_OF, wallet), encodeCall(GET_PREVIOUS_INDEX, wallet)]
   const calls = tokens.flatMap((to) => callData.map((data) => ({ to, data })))
-  const pinned = { chainId, number: block.number, ...(block.hash === undefined ? {} : { hash: block.hash }) }
   const { results } = await client.read(
-    (endpoint, within) => readMulticall(endpoint, { calls, block: pinned, clock }, within),
+    (endpoint, within) => readMulticall(endpoint, { calls, block, clock }, within),
     { work, budgetMs: BUDGET_MS, past: block },
   )
   return tokens.flatMap((token, index) => {

@@ -11,7 +11,7 @@ import type { PricePrefetcher } from '../../../finance/price/past/prefetch.ts'
 import { createPriceReader, type PriceReader } from '../../../finance/price/past/price_reader.ts'
 import type { HistoricalPriceOutcome, PriceBlock } from '../../../finance/price/past/prices_at.ts'
 import type { History, Stream, StreamTarget } from '../../../history/stream.ts'
-import type { PendingTip } from '../../../history/tip.ts'
+import type { Tip } from '../../../history/tip.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import { runCooperatively, yieldIfLarge } from '../../../lib/async/cooperative.ts'
 import { allOrAbort } from '../../../lib/async/parallel.ts'
@@ -36,7 +36,7 @@ export interface PositionHistoryQuery {
   /** The block of the answer; absent: the newest that history reaches. */
   readonly block?: bigint | undefined
   /** The chain tip whose read started along with the read of the position. */
-  readonly pendingTip?: PendingTip | undefined
+  readonly pendingTip?: Promise<Tip> | undefined
 }
 
 /** A position's flows up to a block, oldest first. */
@@ -47,8 +47,8 @@ export interface PositionHistory extends ReplayedHistory {
 
 /** Reads histories of positions. */
 export interface PositionHistoryReader<Query extends PositionHistoryQuery = PositionHistoryQuery> {
-  /** Prefetches the chain tip before the position is known. */
-  prepare(client: ChainClient, work: Work): PendingTip | undefined
+  /** Reads the chain's tip while the position is searched. */
+  readTip(client: ChainClient, work: Work): Promise<Tip> | undefined
   /**
    * Reads a history; undefined if the position was not minted up to the block. Notes if logs or prices rest on the word
    * of one endpoint. Throws `UnavailableError` until history is complete.
@@ -150,7 +150,7 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
   }
 
   return {
-    prepare: ({ chain }, work) => history.prepare?.(chain.id, work),
+    readTip: ({ chain }, work) => history.readTip?.(chain.id, work),
     async read(query, work) {
       const key = getPositionKey(query)
       const flows = await readFlowsUpTo(query, cache.find(key), work)

@@ -56,7 +56,7 @@ export function listRoute<
     async read({ wallet, status, full, page, limit, ...query }, { work, untilMs, isStateOnly }) {
       const reader = connected()
       const targets = selectTargets(reader.targets, query, protocol)
-      const pendingTip = full && !isStateOnly ? histories().prepare(targets, work) : undefined
+      const pendingTip = full && !isStateOnly ? histories().readTip(targets, work) : undefined
       const list = await readAt({ targets, moment: query, past: reader.past, work }, async (resolved) => {
         const reads = await reader
           .readWallet(wallet, { targets: resolved, isFull: full, work })

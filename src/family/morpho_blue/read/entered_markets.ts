@@ -5,7 +5,7 @@ import { toLowerHex } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import { readWalletEntries } from '../../../finance/wallet_entry.ts'
 import type { History, StreamTarget } from '../../../history/stream.ts'
-import type { PendingTip } from '../../../history/tip.ts'
+import type { Tip } from '../../../history/tip.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import { noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
 import { PendingError } from '../../../lib/error.ts'
@@ -95,7 +95,7 @@ export function createEnteredMarketsReader(options: {
     /** Starts reading those up to the newest block, and returns the stored ones. Throws as `Database.run`. */
     async prefetch(target: MorphoBlueTarget, wallet: Address, work: Work): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
-      const pendingTip = history.prepare?.(target.client.chain.id, work)
+      const pendingTip = history.readTip?.(target.client.chain.id, work)
       const all = readWithFees(target, toQuery(target, { subject, pendingTip }), work)
       // Swallow the rejection here; awaiting callers still get it.
       all.catch(() => {})
@@ -114,7 +114,7 @@ export function createEnteredMarketsReader(options: {
     ): Promise<WalletRead & Partial<WithExpiry<WalletRead>> & { readonly omitted: number }> {
       const { client, block } = target
       const subject = toLowerHex(wallet)
-      const pendingTip = history.prepare?.(client.chain.id, work)
+      const pendingTip = history.readTip?.(client.chain.id, work)
       // The stored markets are usually all: they are read while history catches up.
       const upTo = block === undefined ? NEWEST : Number(block.number)
       const storedEntries = readStored(toHistoryTarget(target), subject, upTo).catch(() => ({
@@ -133,7 +133,7 @@ export function createEnteredMarketsReader(options: {
         prefetcher.start(getKey(at, markets), (within) => readAt(at, markets, within), work)
       }
       if (block !== undefined) void prefetch(block)
-      else pendingTip?.waitForTip((tip) => void prefetch(tip.block)).catch(() => {})
+      else pendingTip?.then((tip) => prefetch(tip.block)).catch(() => {})
 
       const { marketIds: allIds, end } = await readWithFees(target, toQuery(target, { subject, pendingTip }), work)
       const marketIds = takeFirstIds(allIds, marketsMax)
@@ -148,7 +148,7 @@ export function createEnteredMarketsReader(options: {
 /** The wallet whose markets are read, and the pending tip of the chain. */
 interface EnteredQuery {
   readonly subject: Hex
-  readonly pendingTip: PendingTip | undefined
+  readonly pendingTip: Promise<Tip> | undefined
   /** True if the request names its moment. */
   readonly isDated: boolean
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { getUsableRanges } from '../../../../src/history/follow/prefetch.ts'
+import { getUsableRanges } from '../../../../src/history/follow/usable_ranges.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../../src/history/logs/source.ts'
 import { quietEndpoint, simulateTime } from './quiet.ts'

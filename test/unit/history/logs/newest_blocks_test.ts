@@ -31,10 +31,13 @@ async function newest(fromBlock: number, isGrandparentKnown: boolean) {
     hash: toHash(LAST),
     parentHash: toHash(LAST - 1),
   }
-  const tip = { block, grandparent: undefined, finalized: { number: BigInt(fromBlock - 1) } }
   const grandparent = isGrandparentKnown ? toHash(LAST - 2) : undefined
   const never = createWork(new AbortController().signal)
-  const hashes = await readNewestHashes(endpoint as Endpoint, { client: CLIENT, tip, grandparent, fromBlock }, never)
+  const hashes = await readNewestHashes(
+    endpoint as Endpoint,
+    { client: CLIENT, tip: { block }, grandparent, fromBlock },
+    never,
+  )
   return { hashes, asked }
 }
 

@@ -5,7 +5,6 @@ import type { Database } from '../../../../src/db/database.ts'
 import { createFollower } from '../../../../src/history/follow/follower.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { createLogSource } from '../../../../src/history/logs/source.ts'
-import { createWork } from '../../../../src/lib/async/work.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { describeRows, EMITTER, POOL_TOPIC, toTopic } from '../../../support/history/scene.ts'
@@ -71,23 +70,11 @@ async function runProcess(world: World, holder: string, wallets: readonly (Hex |
       onHealed: () => {},
     })
     const final = { number: chain.blocks, hash: toHash(chain.blocks), epoch: 0 }
-    const over = new AbortController()
     const ends = await Promise.allSettled(
-      wallets.map(async (subject) => {
-        if (subject !== null && random.chance(0.5)) {
-          // Sometimes the block that turns out to be final is another one.
-          const number = BigInt(chain.blocks - random.pick([0, 0, 1]))
-          const covered = await coverage.find({ target: PLACE, stream: stream.name }, [null, subject])
-          follower.prefetch(
-            { subject, finalized: { number, timestampSec: 0n }, coverageBySubject: covered },
-            PLACE,
-            createWork(over.signal),
-          )
-        }
-        return await follower.complete({ subject, fromBlock: 1, final, requesters: new Set() }, PLACE, never)
-      }),
+      wallets.map((subject) =>
+        follower.complete({ subject, fromBlock: 1, final, requesters: new Set() }, PLACE, never),
+      ),
     )
-    over.abort()
     await follower.close()
     if (ends.every(({ status }) => status === 'fulfilled')) return
     for (const end of ends) if (end.status === 'rejected') checkFailure(end.reason)

@@ -1,8 +1,9 @@
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
+import type { PinnedBlock } from '../../../../chain/block.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
-import { type ExpectedFinalBlock, IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
+import { IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
 import { createCache } from '../../../../lib/async/cache.ts'
 import { allOrAbort } from '../../../../lib/async/parallel.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
@@ -82,7 +83,6 @@ export function createFlowCheck(options: { readonly stream: string; readonly clo
           prefetched === undefined
             ? await readManagerState({ client, target, tokenId, past }, shared)
             : prefetched.state
-        // A prefetch may have read another block, because the block was not final yet.
         return { value, lifeMs: prefetched === undefined ? Number.POSITIVE_INFINITY : 0 }
       }
       return cache.get({ key, read }, within)
@@ -131,7 +131,7 @@ interface StateQuery {
   readonly client: ChainClient
   readonly target: StreamTarget
   readonly tokenId: bigint
-  readonly past: ExpectedFinalBlock
+  readonly past: Pick<PinnedBlock, 'number' | 'timestampSec'>
 }
 
 /** Positions whose states are read in one call. */

@@ -138,7 +138,7 @@ export function createOwnedFinder(options: {
     const { client, wallet } = query
     const chainId = client.chain.id
     const run = async () => {
-      const tip = await history.prepare?.(chainId, limit).waitForTip()
+      const tip = await history.readTip?.(chainId, limit)
       if (tip === undefined) return
       const { finalized: block, epoch } = tip
       const candidates = owned.slice(0, CANDIDATES_MAX)

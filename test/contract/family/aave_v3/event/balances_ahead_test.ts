@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/evm_client.ts'
+import { readBlock } from '../../../../../src/chain/evm/read_block.ts'
+import type { Endpoint } from '../../../../../src/chain/rpc/client.ts'
 import { TOPICS } from '../../../../../src/family/aave_v3/event/abi.ts'
 import type { LendingTarget } from '../../../../../src/family/aave_v3/event/target.ts'
 import { createBalanceReader } from '../../../../../src/family/aave_v3/read/stream.ts'
@@ -42,18 +44,21 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** Balances of a new reader that has prefetched another block as probably final. */
-async function readAt(block: number, foreseen?: number) {
+/** Balances of a new reader, which may have begun to read those of some block. */
+async function readAt(block: number, begun?: number) {
   const reader = createBalanceReader(systemClock)
   upstream.reset()
-  if (foreseen !== undefined) {
-    const finalized = { number: BigInt(foreseen), timestampSec: 0n }
-    reader.prefetch(client, { target, wallet, block: finalized }, never)
-    await waitFor('a question', () => upstream.seen.length > 0 && upstream.waiting() === 0)
+  if (begun !== undefined) {
+    const read = (endpoint: Endpoint) => readBlock(endpoint, { chainId: target.chainId, number: BigInt(begun) }, never)
+    reader.prefetch(client, { target, wallet, block: await client.read(read, { work: never }) }, never)
+    await waitFor(
+      'a question',
+      () => upstream.seen.some(({ method }) => method === 'eth_call') && upstream.waiting() === 0,
+    )
   }
-  const begun = upstream.seen.length
+  const before = upstream.seen.length
   const balances = await reader.read(client, { target, wallet, block }, never)
-  return { balances, asked: upstream.seen.length - begun }
+  return { balances, asked: upstream.seen.length - before }
 }
 
 test('balances prefetched for a block are used for that block alone: those of the next one are read', async () => {
