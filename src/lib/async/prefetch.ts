@@ -1,4 +1,5 @@
 import type { Work } from './work.ts'
+
 /** Creates a prefetcher: it starts reads that may be needed soon, at most `readsMax`, and returns each result once. */
 export function createPrefetcher<T>({ readsMax }: { readonly readsMax: number }) {
   const pending = new Map<string, Promise<T | undefined>>()
@@ -13,8 +14,6 @@ export function createPrefetcher<T>({ readsMax }: { readonly readsMax: number })
       }
       work.signal.addEventListener('abort', drop, { once: true })
     },
-    /** True if the read was started and not taken yet. */
-    has: (key: string): boolean => pending.has(key),
     /** Takes the result of a read, once it is complete; undefined if it was not started or failed. */
     async take(key: string): Promise<T | undefined> {
       const reading = pending.get(key)
