@@ -1,11 +1,10 @@
 import type { Hex } from 'viem'
-import { isSameBlock, type PinnedBlock } from '../chain/block.ts'
+import type { PinnedBlock } from '../chain/block.ts'
 import { blockAgeMaxSec, checkBlockAge } from '../chain/block_age.ts'
 import { createBlockCache } from '../chain/block_cache.ts'
-import { readGrandparent } from '../chain/call/grandparent/read_grandparent.ts'
 import type { Chain } from '../chain/chain.ts'
 import { type BlockId, readHeader, readLatestBlock } from '../chain/evm/read_block.ts'
-import { type BackgroundEndpoint, type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
+import { type ChainClient, type Endpoint, RpcRefusedError } from '../chain/rpc/client.ts'
 import { EndpointError } from '../chain/rpc/error.ts'
 import { limitWork, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -255,10 +254,8 @@ async function readAgreedTip(
   const readFromOthers = (at: BlockId) =>
     otherEndpoints.map((other) => readHeaderIfAny(other, { chainId: chain.id, at, clock }, work))
   const nowMs = clock.now()
-  const [block, grandparentClaim, tagged, ...heads] = await Promise.all([
+  const [block, tagged, ...heads] = await Promise.all([
     readLatestBlock(endpoint, chain.id, work),
-    // If the call fails, the hash is read from headers.
-    readOrSilent((within) => readGrandparent(endpoint, { chainId: chain.id, clock }, within), clock, work),
     'tag' in finality ? readHeader(endpoint, { chainId: chain.id, at: finality.tag }, work) : undefined,
     ...readFromOthers('latest'),
   ])
@@ -273,35 +270,42 @@ async function readAgreedTip(
   const numbers = new Set(
     [...freshHeads].sort(compareDescending).map((head) => minBigint(candidate, subtractDepth(head, DEPTH_MIN))),
   )
-  // A node without the hash returns zero.
-  const hasGrandparent =
-    grandparentClaim !== 'silent' && isSameBlock(grandparentClaim.block, block) && BigInt(grandparentClaim.hash) !== 0n
-  const grandparent = hasGrandparent ? { hash: grandparentClaim.hash, holder: endpoint.index } : undefined
-  const base = { block, grandparent, holders: [endpoint.index], isDisputed: false } as const
-  if (freshHeads.length === 0) {
-    const finalized =
-      tagged?.number === candidate ? tagged : await readRequiredHeader(endpoint, client, candidate, work)
-    return { ...base, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
-  }
-  for (const number of numbers) {
-    const [finalized, ...answers] = await Promise.all([
-      readRequiredHeader(endpoint, client, number, work),
-      ...readFromOthers(number),
-    ])
-    const answeredBlocks = answers.filter(isBlock)
-    const differingBlocks = answeredBlocks.filter(({ hash }) => hash !== finalized.hash)
-    if (differingBlocks.length < answeredBlocks.length) {
-      const holders = otherEndpoints
-        .filter((_, answerIndex) => getHash(answers[answerIndex]) === finalized.hash)
-        .map(({ index }) => index)
-      return { ...base, finalized, witnesses: 2, holders: [endpoint.index, ...holders] }
+
+  async function confirmFinal(): Promise<Omit<AgreedTip, 'block' | 'grandparent'>> {
+    const base = { holders: [endpoint.index], isDisputed: false } as const
+    if (freshHeads.length === 0) {
+      const finalized =
+        tagged?.number === candidate ? tagged : await readRequiredHeader(endpoint, client, candidate, work)
+      return { ...base, finalized, witnesses: heads.includes('silent') ? 0 : 1 }
     }
-    if (differingBlocks.some(({ hash }, index) => differingBlocks.findIndex((each) => each.hash === hash) < index)) {
-      throw new UpstreamError('The endpoint has another final block than the others')
+    for (const number of numbers) {
+      const [finalized, ...answers] = await Promise.all([
+        readRequiredHeader(endpoint, client, number, work),
+        ...readFromOthers(number),
+      ])
+      const answeredBlocks = answers.filter(isBlock)
+      const differingBlocks = answeredBlocks.filter(({ hash }) => hash !== finalized.hash)
+      if (differingBlocks.length < answeredBlocks.length) {
+        const holders = otherEndpoints
+          .filter((_, answerIndex) => getHash(answers[answerIndex]) === finalized.hash)
+          .map(({ index }) => index)
+        return { ...base, finalized, witnesses: 2, holders: [endpoint.index, ...holders] }
+      }
+      if (differingBlocks.some(({ hash }, index) => differingBlocks.findIndex((each) => each.hash === hash) < index)) {
+        throw new UpstreamError('The endpoint has another final block than the others')
+      }
+      if (differingBlocks.length > 0) return { ...base, finalized, witnesses: 0, isDisputed: true }
     }
-    if (differingBlocks.length > 0) return { ...base, finalized, witnesses: 0, isDisputed: true }
+    return { ...base, finalized: await readRequiredHeader(endpoint, client, candidate, work), witnesses: 0 }
   }
-  return { ...base, finalized: await readRequiredHeader(endpoint, client, candidate, work), witnesses: 0 }
+
+  const [confirmed, parent] = await Promise.all([
+    confirmFinal(),
+    // The end of a history reads its newest blocks by their hashes; what fails here is read again there.
+    readHeaderIfAny(endpoint, { chainId: chain.id, at: { hash: block.parentHash }, clock }, work),
+  ])
+  const grandparent = isBlock(parent) ? { hash: parent.parentHash, holder: endpoint.index } : undefined
+  return { block, grandparent, ...confirmed }
 }
 
 /** Reads a block by number. Throws `UpstreamError` if the endpoint lacks it. */
@@ -316,9 +320,9 @@ async function readRequiredHeader(
   return header
 }
 
-/** Reads a header from a witness; undefined if it lacks the block, `silent` if it fails or is late. */
+/** Reads a header; undefined if the endpoint lacks the block, `silent` if it fails or is late. */
 function readHeaderIfAny(
-  endpoint: BackgroundEndpoint,
+  endpoint: Pick<Endpoint, 'request'>,
   query: { readonly chainId: number; readonly at: BlockId; readonly clock: Clock },
   work: Work,
 ): Promise<TipClaim> {

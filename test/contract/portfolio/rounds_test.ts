@@ -19,7 +19,7 @@ const DELAY_MS = 400
 const DEPTH = 12
 /** Longer than the tests take. */
 const SAME_BLOCK_MS = 1e12
-/** The newest block, its grandparent, the last final block that was built on, and the final one. */
+/** The newest block, its parent, the last final block that was built on, and the final one. */
 const TIP_REQUESTS = 4
 /** The logs of the wallet in blocks that are newly final, by each of three filters, twice. */
 const FINAL_REQUESTS = 6

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { readGrandparent } from '../../../../src/chain/call/grandparent/read_grandparent.ts'
 import { readMulticall } from '../../../../src/chain/call/many/multicall.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -14,26 +13,9 @@ beforeAll(async () => {
   await createRpc(chain.anvil.rpcUrl).call('anvil_mine', '0x5')
 })
 
-async function newest() {
-  const { number, parentHash } = await createRpc(chain.anvil.rpcUrl).call<{
-    readonly number: Hex
-    readonly parentHash: Hex
-  }>('eth_getBlockByNumber', 'latest', false)
-  const parent = await createRpc(chain.anvil.rpcUrl).call<{ readonly parentHash: Hex }>(
-    'eth_getBlockByHash',
-    parentHash,
-    false,
-  )
-  return { number: BigInt(number), parentHash, grandparentHash: parent.parentHash }
+async function readNewestNumber(): Promise<bigint> {
+  return BigInt(await createRpc(chain.anvil.rpcUrl).call<Hex>('eth_blockNumber'))
 }
-
-test.each(['override', 'deployless'])('the hash of the grandparent is read by %s', async (way) => {
-  if (way === 'deployless') chain.rpc.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
-  const question = { chainId: 1, clock: systemClock }
-  const { block: of, hash } = await readGrandparent(chain.endpoint, question, never)
-  const { number, parentHash, grandparentHash } = await newest()
-  expect({ number: of.number, parentHash: of.parentHash, hash }).toEqual({ number, parentHash, hash: grandparentHash })
-})
 
 /** An address without code. */
 const NOWHERE = '0x00000000000000000000000000000000000ec402'
@@ -46,6 +28,6 @@ test.each([
   const block = { chainId: 1 }
   const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: systemClock }, never)
   expect(results).toEqual(calls.map(() => '0x'))
-  expect(seen.number).toBe((await newest()).number)
+  expect(seen.number).toBe(await readNewestNumber())
   expect(chain.rpc.seen.map(({ method }) => method)).toHaveLength(requests)
 })

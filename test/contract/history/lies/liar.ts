@@ -17,7 +17,7 @@ export interface Lie {
   readonly timeOffSec: number
   readonly final: 'true' | 'hash' | 'high' | 'low'
   readonly head: 'true' | 'high' | 'low'
-  /** The hash that a call tells of the grandparent of the newest block. */
+  /** The hash of the grandparent of the newest block, in the header of its parent. */
   readonly grandparent: 'true' | 'false' | 'refused'
 }
 
@@ -84,7 +84,7 @@ export function makeLie(random: Random, chain: readonly Block[]): Lie {
   if (lie.headers !== 'true') kinds.add(lie.headers === 'root' ? 'headers: false root' : 'headers: false hash')
   if (lie.final !== 'true') kinds.add(`headers: final block ${lie.final}`)
   if (lie.head !== 'true') kinds.add(`headers: head ${lie.head}`)
-  if (lie.grandparent === 'false') kinds.add('calls: false hash of the grandparent')
+  if (lie.grandparent === 'false') kinds.add('headers: false hash of the grandparent')
   return { ...lie, kinds: [...kinds] }
 }
 

@@ -69,7 +69,7 @@ function makeWorld(seed: number): World {
   }
   const nowSec = () => clock.now() / 1_000
   const nodes = Array.from({ length: 2 + random.below(2) }, () =>
-    makeNode(chain, { chainId, nowSec, givesTimes: random.chance(0.7) }),
+    makeNode(chain, { nowSec, givesTimes: random.chance(0.7) }),
   )
   const row: Chain = {
     id: chainId,

@@ -1,4 +1,4 @@
-import { encodePacked, type Hex, numberToHex } from 'viem'
+import { type Hex, numberToHex } from 'viem'
 import { BASE_SEC, BLOCK_SEC, type Block, createReceipts, listLogs, toTimeSec } from './blocks.ts'
 import { bendHead, bendLogTime, FALSE_HASH, type Lie, phantom } from './liar.ts'
 
@@ -18,9 +18,9 @@ export const FINAL_DEPTH = 10
 /** A node that knows the chain up to the time of the clock. */
 export function makeNode(
   chain: readonly Block[],
-  options: { readonly chainId: number; readonly nowSec: () => number; readonly givesTimes: boolean },
+  options: { readonly nowSec: () => number; readonly givesTimes: boolean },
 ): Node {
-  const { chainId, nowSec, givesTimes } = options
+  const { nowSec, givesTimes } = options
   const trueHead = () => Math.min(chain.length - 1, Math.floor((nowSec() - BASE_SEC) / BLOCK_SEC))
   const timeIn = (lie: Lie | undefined, { number }: Block) => (givesTimes ? bendLogTime(lie, number) : undefined)
 
@@ -54,21 +54,12 @@ export function makeNode(
     const found = chain.find(({ header }) => header.hash === hash)
     const made = [...(node.lie?.blocks.values() ?? [])].find(({ header }) => header.hash === hash)
     const block = found ?? made
-    return block === undefined || block.number > trueHead() ? null : createHeader(block.number)
-  }
-
-  /** The only code that is run here tells the hash of the grandparent of the newest block. */
-  function call(): unknown {
-    const { lie } = node
-    const { number, timestamp, parentHash } = named('latest') as Readonly<Record<string, Hex>>
-    if (lie?.grandparent === 'refused') return { error: REFUSED }
-    const parent = createHeader(Number(number) - 1) as Readonly<Record<string, Hex>>
-    const made = lie?.blocks.get(Number(number) - 2)?.header.hash ?? FALSE_HASH
-    const hash = lie?.grandparent === 'false' ? made : parent['parentHash']
-    return encodePacked(
-      ['uint8', 'uint64', 'uint64', 'uint64', 'bytes32', 'uint32', 'bytes32'],
-      [1, BigInt(chainId), BigInt(number ?? 0), BigInt(timestamp ?? 0), parentHash ?? '0x', 0, hash ?? '0x'],
-    )
+    if (block === undefined || block.number > trueHead()) return null
+    const header = createHeader(block.number) as object
+    const { grandparent = 'true', blocks } = node.lie ?? {}
+    if (grandparent === 'true' || block.number !== trueHead() - 1) return header
+    if (grandparent === 'refused') return { error: REFUSED }
+    return { ...header, parentHash: blocks?.get(block.number - 1)?.header.hash ?? FALSE_HASH }
   }
 
   function logs(filter: Filter): unknown {
@@ -113,7 +104,6 @@ export function makeNode(
       if (method === 'eth_getLogs') return logs(params[0] as Filter)
       if (method === 'eth_getTransactionReceipt') return receipt(params[0])
       if (method === 'eth_getBlockReceipts') return blockReceipts(Number(params[0]))
-      if (method === 'eth_call') return call()
       return { error: REFUSED }
     },
   }

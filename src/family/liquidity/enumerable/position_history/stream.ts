@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
 import type { PinnedBlock } from '../../../../chain/block.ts'
+import { type ReturnData, readMulticall } from '../../../../chain/call/many/multicall.ts'
 import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Range } from '../../../../history/range.ts'
 import { IncompleteError, type Stream, type StreamTarget } from '../../../../history/stream.ts'
