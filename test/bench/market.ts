@@ -1,6 +1,5 @@
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, size } from 'viem'
-import { TOPICS } from '../../src/family/aave_v3/event/abi.ts'
-import type { LendingTarget, ReserveToken, TokenSide } from '../../src/family/aave_v3/event/target.ts'
+import { type LendingTarget, type ReserveToken, TOPICS, type TokenSide } from '../../src/family/aave_v3/event/log.ts'
 import { RAY } from '../../src/finance/math/rate.ts'
 import type { Rpc } from '../devnet/rpc.ts'
 import { toTopic, toWallet } from '../support/history/scene.ts'

@@ -1,5 +1,5 @@
 import { deriveMetadataAddress } from '../../src/chain/solana/token.ts'
-import { derivePositionAddress, deriveTickArrayAddress } from '../../src/family/orca_whirlpool/read/address.ts'
+import { derivePositionAddress, deriveTickArrayAddress } from '../../src/family/orca_whirlpool/read/account_cache.ts'
 import { reserveBytes, type ServedAccounts, toFakeAddress, toServedAccount } from './kamino.ts'
 import { FEED, MAX_PRICE_AGE_SEC, WALLET } from './kamino_scene.ts'
 import { dynamicArrayBytes, poolBytes, positionBytes, WHIRLPOOL } from './orca.ts'

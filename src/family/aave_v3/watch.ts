@@ -18,9 +18,9 @@ import type {
 } from '../watch.ts'
 import { createChangeFilter, listEvents, listWallets } from './event/watch.ts'
 import { type AccountMemo, forecast } from './math/forecast.ts'
-import { EMPTY_CONFIRMED, toConfirmedFigures } from './present/watched.ts'
-import { createMarketContracts, type MarketContracts } from './read/market_contracts.ts'
+import { EMPTY_CONFIRMED, toConfirmedFigures } from './present/present.ts'
 import { createLendingReader } from './read/read.ts'
+import { createMarketContracts, type MarketContracts } from './read/read_market.ts'
 import type { AaveV3Deployment } from './table.ts'
 
 /** Wallets of one reading, as many as a batch of the routes may have, and concurrent readings. */

@@ -13,7 +13,7 @@ import type { ConfirmedFigures, FigureForecast, FigureForecaster, Watcher, Watch
 import { createChangeFilter, getPositionKey, listChangedPositions } from './event.ts'
 import { forecast, type MarketNow } from './math/market.ts'
 import type { RawMarket, RawRead } from './math/state.ts'
-import { EMPTY_CONFIRMED, type ForecastMemo, toConfirmedFigures } from './present/watched.ts'
+import { EMPTY_CONFIRMED, type ForecastMemo, toConfirmedFigures } from './present/list.ts'
 import type { MarketRead } from './read/position.ts'
 import { createPositionReader, type PositionReader } from './read/read.ts'
 import type { MorphoBlueDeployment } from './table.ts'

@@ -3,7 +3,7 @@ import { base58Address, chainId, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
 import { pagination } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
-import { presentTotals } from '../liquidity/list/counts.ts'
+import { presentTotals } from '../liquidity/list/classify.ts'
 import { formatUsdE6OrNull, presentAmount, presentPrices, presentState } from '../liquidity/present.ts'
 import {
   amount,
@@ -15,8 +15,15 @@ import {
   unsignedText,
   usdOrNullText,
 } from '../liquidity/schema.ts'
-import { computeFigures, type FigureInput, toReceivedAmount } from './math/figures.ts'
-import type { FigureState, OrcaPosition, OrcaSpam, OrcaToken } from './math/position.ts'
+import {
+  computeFigures,
+  type FigureInput,
+  type FigureState,
+  type OrcaPosition,
+  type OrcaSpam,
+  type OrcaToken,
+  toReceivedAmount,
+} from './math/figures.ts'
 
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101

@@ -1,10 +1,9 @@
-import type { Hex } from 'viem'
+import { type Address, getContractAddress, type Hex } from 'viem'
 import { RAY } from '../../../finance/math/rate.ts'
 import { IncompleteError } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { LendingEvent, LendingEventKind } from '../../lending/lending_event.ts'
-import { getMaxRounding } from './rounding.ts'
-import type { LendingTarget, ReserveToken } from './target.ts'
+import type { LendingTarget, ReserveToken } from './log.ts'
 
 /**
  * GHO on Ethereum: before 3.4 its borrowers had a discount, so their interest did not follow from the index. Since
@@ -97,4 +96,54 @@ function computeScaled(row: LendingEvent): readonly [bigint, bigint] {
 function isScaled({ kind, timestampSec }: LendingEvent): boolean {
   if (kind !== 'send' && kind !== 'receive') return true
   return timestampSec !== null && timestampSec >= SCALED_SINCE_SEC
+}
+
+/**
+ * True if two amounts differ by rounding only. Since 3.5 balances are rounded to whole scaled units, each worth the
+ * index, and both the amount and the balance are rounded.
+ */
+export function isWithinRounding(a: bigint, b: bigint, indexRay: bigint = RAY): boolean {
+  const distance = a > b ? a - b : b - a
+  return distance <= getMaxRounding(indexRay)
+}
+
+/** The largest difference by rounding, smallest units. */
+export function getMaxRounding(indexRay: bigint): bigint {
+  return indexRay / RAY + 2n
+}
+
+/**
+ * True if the tokens are all that the market's configurator ever created, so that no reserve was ever dropped. The
+ * configurator creates only the tokens of reserves: the supply token, in older versions the stable debt token, then the
+ * variable debt token (ConfiguratorLogic.executeInitReserve). Each address follows from the configurator's nonce, which
+ * starts at 1, or at 0 if a development chain set its code. `nonce` is that of the next creation.
+ */
+export function hasAllTokens(
+  tokens: ReadonlyMap<Hex, ReserveToken>,
+  { configurator, nonce }: { readonly configurator: Address; readonly nonce: number },
+): boolean {
+  const getCreatedAddress = (createdNonce: number) =>
+    getContractAddress({ from: configurator, nonce: BigInt(createdNonce) }).toLowerCase() as Hex
+  const foundTokens = new Set<Hex>()
+  let nextNonce = tokens.has(getCreatedAddress(0)) ? 0 : 1
+  while (nextNonce < nonce) {
+    const [supply, second, third] = [
+      getCreatedAddress(nextNonce),
+      getCreatedAddress(nextNonce + 1),
+      getCreatedAddress(nextNonce + 2),
+    ]
+    const token = tokens.get(supply)
+    if (token?.side !== 'supply') return false
+    const isDebt = (debt: Hex) => {
+      const each = tokens.get(debt)
+      return each?.side === 'variable_debt' && each.asset === token.asset
+    }
+    const debt = [second, third].find(isDebt)
+    if (debt === undefined) return false
+    foundTokens.add(supply).add(debt)
+    nextNonce += debt === second ? 2 : 3
+  }
+  return (
+    nextNonce === nonce && [...tokens].every(([address, token]) => !isIndexTracked(token) || foundTokens.has(address))
+  )
 }

@@ -1,9 +1,7 @@
 import type { Hex } from 'viem'
 import { RAY, SECONDS_PER_YEAR } from '../../../finance/math/rate.ts'
 import { type HistoryLog, IncompleteError } from '../../../history/stream.ts'
-import { TOPICS } from './abi.ts'
-import { type Liquidation, type ReserveUpdate, readLog } from './log.ts'
-import type { LendingTarget } from './target.ts'
+import { type LendingTarget, type Liquidation, type ReserveUpdate, readLog, TOPICS } from './log.ts'
 
 /** The known updates above a range, by reserve: the range's own updates must lead to them. */
 type IndexChain = ReadonlyMap<Hex, Link>

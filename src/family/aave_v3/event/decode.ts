@@ -4,19 +4,19 @@ import { toAddressTopic } from '../../../history/logs/event_table.ts'
 import { type DecodedRows, type HistoryLog, IncompleteError, type LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import type { LendingEvent } from '../../lending/lending_event.ts'
-import { TOPICS } from './abi.ts'
-import { isIndexTracked, mayBeDiscounted } from './balance.ts'
+import { getMaxRounding, isIndexTracked, isWithinRounding, mayBeDiscounted } from './balance.ts'
 import {
   type Action,
   type BalanceChange,
   type Deficit,
   type LendingLog,
+  type LendingTarget,
   type Liquidation,
   readLog,
+  TOPICS,
+  type TokenSide,
   type Transfer,
 } from './log.ts'
-import { getMaxRounding, isWithinRounding } from './rounding.ts'
-import type { LendingTarget, TokenSide } from './target.ts'
 
 /** Filters for the logs of a market: see `Stream.filters`. */
 export function createFilters(target: LendingTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {

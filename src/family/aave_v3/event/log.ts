@@ -1,8 +1,49 @@
 import type { Hex } from 'viem'
-import { createLogFieldReader } from '../../../history/logs/event_table.ts'
-import type { HistoryLog } from '../../../history/stream.ts'
-import { AAVE_EVENTS, type EventName } from './abi.ts'
-import type { LendingTarget, ReserveToken } from './target.ts'
+import { createEventTable, createLogFieldReader } from '../../../history/logs/event_table.ts'
+import type { HistoryLog, StreamTarget } from '../../../history/stream.ts'
+
+/** The side of a reserve that a token represents. */
+export type TokenSide = 'supply' | 'variable_debt' | 'stable_debt'
+
+/** A token of a reserve; addresses in lower case. */
+export interface ReserveToken {
+  /** The reserve's asset. */
+  readonly asset: Hex
+  readonly side: TokenSide
+}
+
+/** A market whose events are indexed; `contract` is the Pool. */
+export interface LendingTarget extends StreamTarget {
+  /** Tokens of its reserves, by address in lower case. */
+  readonly tokens: ReadonlyMap<Hex, ReserveToken>
+}
+
+/**
+ * Events of the Pool, the aToken and the debt tokens, from 3.0 to 3.6. Stable debt ended with 3.2, deficits began with
+ * 3.3; the other events never changed. Source: `IPool`, `IScaledBalanceToken`, `IAToken` and `IStableDebtToken` of
+ * `@aave-dao/aave-v3-origin` 3.6.0 and `@aave/core-v3` 1.19.3.
+ */
+const SIGNATURES = {
+  supply: 'Supply(address indexed, address, address indexed, uint256, uint16 indexed)',
+  withdraw: 'Withdraw(address indexed, address indexed, address indexed, uint256)',
+  borrow: 'Borrow(address indexed, address, address indexed, uint256, uint8, uint256, uint16 indexed)',
+  repay: 'Repay(address indexed, address indexed, address indexed, uint256, bool)',
+  liquidation: 'LiquidationCall(address indexed, address indexed, address indexed, uint256, uint256, address, bool)',
+  deficit: 'DeficitCreated(address indexed, address indexed, uint256)',
+  treasury: 'MintedToTreasury(address indexed, uint256)',
+  update: 'ReserveDataUpdated(address indexed, uint256, uint256, uint256, uint256, uint256)',
+  mint: 'Mint(address indexed, address indexed, uint256, uint256, uint256)',
+  burn: 'Burn(address indexed, address indexed, uint256, uint256, uint256)',
+  transfer: 'BalanceTransfer(address indexed, address indexed, uint256, uint256)',
+  stableMint: 'Mint(address indexed, address indexed, uint256, uint256, uint256, uint256, uint256, uint256)',
+  stableBurn: 'Burn(address indexed, uint256, uint256, uint256, uint256, uint256)',
+} as const
+
+type EventName = keyof typeof SIGNATURES
+
+/** Decoding table of these events; `topics` are their first topics. */
+const AAVE_EVENTS = createEventTable(SIGNATURES)
+export const TOPICS = AAVE_EVENTS.topics
 
 /** A decoded log of a market. */
 interface MarketLog<Kind extends string> {

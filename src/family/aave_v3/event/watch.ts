@@ -3,9 +3,8 @@ import { createEventTable } from '../../../history/logs/event_table.ts'
 import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { LENDING_EVENT_TYPES, type LendingEvent, type LendingEventKind } from '../../lending/lending_event.ts'
-import { TOPICS } from './abi.ts'
 import { decodeLogs } from './decode.ts'
-import type { LendingTarget } from './target.ts'
+import { type LendingTarget, TOPICS } from './log.ts'
 
 /** Events of the Pool that change how an account's holdings count. Source: `IPool` 3.0 to 3.6. */
 const SWITCHES = createEventTable({

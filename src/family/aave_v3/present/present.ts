@@ -5,7 +5,9 @@ import { formatExact } from '../../../lib/number/decimal.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { presentCalculations, presentReducedCalculations, presentTotals } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
+import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
+import type { ConfirmedFigures } from '../../watch.ts'
 import {
   computeBorrows,
   computeSupplies,
@@ -15,6 +17,7 @@ import {
   type Leg,
   yieldLegs,
 } from '../math/account.ts'
+import { createMemo, NO_LEGS } from '../math/forecast.ts'
 import { findLiquidationReasons } from '../math/rule.ts'
 import { safeBorrow, safeWithdraw } from '../math/safe.ts'
 import { computeWithdrawable } from '../math/withdrawal.ts'
@@ -158,3 +161,19 @@ function zip<A, B>(left: readonly A[], right: readonly B[]): (readonly [A, B])[]
     return other === undefined ? [] : [[each, other] as const]
   })
 }
+
+/** The confirmed figures of a position, for triggers. */
+export function toConfirmedFigures(position: Position): ConfirmedFigures {
+  return createWatchedLending(
+    {
+      healthFactor: getHealthFactor(position),
+      totals: computeTotals(position),
+      isLiquidatable: findLiquidationReasons(position).length > 0,
+      dueInSec: 'max',
+    },
+    createMemo(position),
+  )
+}
+
+/** Confirmed figures of a wallet without a position in a market. */
+export const EMPTY_CONFIRMED = createWatchedLending(EMPTY_LENDING, NO_LEGS)

@@ -12,11 +12,10 @@ import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../lib/error.ts'
 import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../lending/lending_event.ts'
-import { checkBalances, isIndexTracked, SCALED_SINCE_SEC, type TokenBalance } from '../event/balance.ts'
+import { checkBalances, hasAllTokens, isIndexTracked, SCALED_SINCE_SEC, type TokenBalance } from '../event/balance.ts'
 import { checkContinuity } from '../event/continuity.ts'
-import { hasAllTokens } from '../event/creation.ts'
 import { createFilters, decodeLogs } from '../event/decode.ts'
-import type { LendingTarget } from '../event/target.ts'
+import type { LendingTarget } from '../event/log.ts'
 
 /** Name of the stream in the database; never changes. */
 const NAME = 'aave_v3_lending'

@@ -3,15 +3,13 @@ import { chainIdWith, choice, evmAddress, limit, page } from '../../../http/requ
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
-import { presentEvent } from '../../lending/present.ts'
+import { eventsOutput, presentEvent } from '../../lending/present.ts'
 import type { EventReader } from '../../lending/read_events.ts'
-import { eventsOutput } from '../../lending/schema.ts'
 import { LENDING_TOOLS } from '../../tools.ts'
-import type { LendingTarget } from '../event/target.ts'
+import type { LendingTarget } from '../event/log.ts'
 import type { LendingReader } from '../read/read.ts'
 import type { MarketReader } from '../read/read_market.ts'
-import { CHARGES, PROTOCOL } from './credits.ts'
-import { findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME } from './market.ts'
+import { CHARGES, findMarketTarget, MARKET_DEFAULT, marketIdParameter, NAME, PROTOCOL } from './market.ts'
 
 /** Creates the route for a wallet's events in one market. */
 export function eventsRoute(options: {

@@ -24,8 +24,7 @@ import { presentReduced, presentWallet } from '../present/present.ts'
 import { batchOutput, listOutput } from '../present/schema.ts'
 import type { UnvaluedMarket, WalletPositions } from '../read/position.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
-import { CHARGES, PROTOCOL } from './credits.ts'
-import { marketIdParameter, NAME } from './market.ts'
+import { CHARGES, marketIdParameter, NAME, PROTOCOL } from './market.ts'
 
 const withParts = v.optional(
   v.pipe(

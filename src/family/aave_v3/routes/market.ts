@@ -1,8 +1,12 @@
 import * as v from 'valibot'
-import { documented } from '../../../http/request/input.ts'
+import { documented, evmAddress } from '../../../http/request/input.ts'
+import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 import { enumKeyword } from '../../../http/route/json_schema.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
+import { LENDING_FIGURES } from '../../lending/watched.ts'
 import { notConfiguredError } from '../../moment.ts'
+import type { Watchable } from '../../watch.ts'
 import type { AaveV3Target, LendingReader } from '../read/read.ts'
 import { type AaveV3Deployment, MARKET_ALIASES, MARKET_PLACEHOLDERS } from '../table.ts'
 
@@ -46,4 +50,36 @@ export function findMarketTarget(
     'INVALID_PARAMETER',
     `Cannot read parameter "market_id": expected a market of chain ${chainId} (${marketNames}), got "${market}"`,
   )
+}
+
+const BEFORE_PAGES = 'counted before pagination'
+
+/** Charges of the family's routes. */
+export const CHARGES = {
+  list: { credits: 15, per: 'chain on which the wallet has a position', terms: BEFORE_PAGES },
+  batch: {
+    credits: 15,
+    per: 'wallet and chain with a position',
+    many: { from: 100, credits: 12 },
+    terms: BEFORE_PAGES,
+  },
+  events: { credits: 1, per: PER_CALL },
+  snapshots: { credits: 2, per: PER_CALL },
+} satisfies Record<string, Charge>
+
+/** The family as tools for agents name it. */
+export const PROTOCOL = { code: 'aave-v3', name: 'Aave V3 and its forks' }
+
+/** Creates the description of the family's subject: a wallet in a market. */
+export function createWatchable(settings: ReadonlyMap<number, readonly AaveV3Deployment[]>): Watchable {
+  return {
+    subject(chainId) {
+      const markets = new Set((settings.get(chainId) ?? []).map(({ market }) => market))
+      return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT) })
+    },
+    figures: LENDING_FIGURES,
+    events: LENDING_EVENT_TYPES,
+    answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
+      `/v1/lending/aave-v3?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
+  }
 }

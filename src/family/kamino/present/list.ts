@@ -29,8 +29,7 @@ import type { ObligationPosition, Snapshot } from '../math/position.ts'
 import { type AssessedObligation, computeSafeBorrow, computeSafeWithdraw } from '../math/risk.ts'
 import { computeWithdrawables } from '../math/withdrawal.ts'
 import type { FoundBy, MarketObligation } from '../read/accounts/account_cache.ts'
-import { SAFE_AMOUNTS } from './safe.ts'
-import { slot_ms } from './yield.ts'
+import { SAFE_AMOUNTS, slot_ms } from './obligation.ts'
 
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101

@@ -7,8 +7,8 @@ import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
-import { computeLegs } from '../math/holding.ts'
-import { computeTicket } from '../math/ticket.ts'
+import { computeLegs } from '../math/position.ts'
+import { computeTicket } from '../math/withdrawal.ts'
 import { type HeldLeg, toHoldings } from '../present/holdings.ts'
 import {
   type AccountCache,

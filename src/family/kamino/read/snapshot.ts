@@ -5,10 +5,14 @@ import type { Withdrawable } from '../../../finance/withdrawable.ts'
 import type { Log } from '../../../lib/log.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { ONE } from '../../../lib/number/rational.ts'
-import type { ObligationState } from '../math/holding.ts'
-import { type Asset, findElevationGroup, isSoundReserve, type Snapshot } from '../math/position.ts'
-import type { TicketState } from '../math/ticket.ts'
-import { computeWithdrawables } from '../math/withdrawal.ts'
+import {
+  type Asset,
+  findElevationGroup,
+  isSoundReserve,
+  type ObligationState,
+  type Snapshot,
+} from '../math/position.ts'
+import { computeWithdrawables, type TicketState } from '../math/withdrawal.ts'
 import { decodeAccount, listReserves } from './accounts/account_cache.ts'
 import { isExtended, LAYOUT_VERSION, type Obligation, type Reserve, type Ticket } from './accounts/layout.ts'
 

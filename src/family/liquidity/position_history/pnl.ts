@@ -1,10 +1,18 @@
 import { type PnlFigures, pnlFigures } from '../../../finance/math/pnl/figures.ts'
 import { isZero, type Pair } from '../../../finance/math/pnl/flow.ts'
+import { type PnlLedger, replayInSteps } from '../../../finance/math/pnl/replay.ts'
+import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
-import { computePairPrices, type MissingPrice, type OwnPrice, rawPrices } from './flow_price.ts'
-import { toPoolPrice } from './pool_price.ts'
-import type { ReplayedHistory } from './replay.ts'
-import { lastFlow } from './valued_flows.ts'
+import { computePairPrices, type MissingPrice, type OwnPrice, rawPrices, toPoolPrice } from './flow_price.ts'
+import {
+  lastFlow,
+  liquidityAfter,
+  missingPrice,
+  type PnlSubject,
+  pendingAfter,
+  toPnlFlows,
+  type ValuedFlow,
+} from './valued_flows.ts'
 
 /** State of a position on chain at the block of an answer. */
 export interface PnlState {
@@ -91,4 +99,49 @@ export async function computePnl(
     fees: [maxBigint(owed[0] - withdrawn[0], 0n), maxBigint(owed[1] - withdrawn[1], 0n)],
   })
   return { status: 'ready', pnl: { figures, isClosed }, withdrawn }
+}
+
+/** Flows of a position, oldest first, with what they add up to. */
+export interface ReplayedHistory {
+  readonly flows: readonly ValuedFlow[]
+  readonly subject: PnlSubject
+  readonly liquidity: bigint
+  /** Withdrawn and uncollected principal, raw units. */
+  readonly withdrawn: Pair<bigint>
+  /**
+   * Replays the flows cooperatively on the first call and returns that result afterwards; the first missing price if
+   * there is one. Throws as `replayInSteps`.
+   */
+  ledger(): Promise<PnlLedger | MissingPrice>
+}
+
+/** Creates the replay of flows; `before` is the replay of the oldest ones, which are not replayed again. */
+export function replayHistory(
+  flows: readonly ValuedFlow[],
+  { subject, before }: { readonly subject: PnlSubject; readonly before?: ReplayedHistory | undefined },
+): ReplayedHistory {
+  const rows = flows.map(({ row }) => row)
+  let replayed: Promise<PnlLedger | MissingPrice> | undefined
+
+  async function replay(): Promise<PnlLedger | MissingPrice> {
+    const missing = missingPrice(flows)
+    if (missing !== undefined) return missing
+    const ledgerBefore = await before?.ledger()
+    const hasLedgerBefore = ledgerBefore !== undefined && !('because' in ledgerBefore)
+    const newFlows = hasLedgerBefore ? flows.slice(before?.flows.length) : flows
+    return await runCooperatively(
+      replayInSteps(toPnlFlows(newFlows, subject.tokens), hasLedgerBefore ? ledgerBefore : undefined),
+    )
+  }
+
+  return {
+    flows,
+    subject,
+    liquidity: liquidityAfter(rows),
+    withdrawn: pendingAfter(rows),
+    ledger() {
+      replayed ??= replay()
+      return replayed
+    },
+  }
 }

@@ -21,10 +21,9 @@ import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { blocksPendingError, createAdaptiveConcurrency, formatPosition } from './adaptive_concurrency.ts'
-import { getPricedToken, type OwnPrice, type PnlToken } from './flow_price.ts'
-import { hasPoolPrice } from './pool_price.ts'
+import { getPricedToken, hasPoolPrice, type OwnPrice, type PnlToken } from './flow_price.ts'
+import { type ReplayedHistory, replayHistory } from './pnl.ts'
 import type { PositionFlow } from './position_flow.ts'
-import { type ReplayedHistory, replayHistory } from './replay.ts'
 import { type BlockFacts, type PnlSubject, pricedBlocks, type ValuedFlow, valueFlowsInSteps } from './valued_flows.ts'
 
 /** The position whose history is read. */

@@ -16,9 +16,10 @@ import {
   type MissingPrice,
   type OwnPrice,
   type PnlToken,
+  poolPriceAt,
   rawPrices,
+  toPoolPrice,
 } from './flow_price.ts'
-import { poolPriceAt, toPoolPrice } from './pool_price.ts'
 import type { PositionFlow } from './position_flow.ts'
 
 /** Time and prices of a block with flows. */

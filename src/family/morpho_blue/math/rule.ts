@@ -1,7 +1,12 @@
-import type { BoundlessRatio } from '../../../finance/math/lending.ts'
+import {
+  type BoundlessRatio,
+  type LendingPosition,
+  safeBorrowUsd,
+  safeWithdrawUsd,
+} from '../../../finance/math/lending.ts'
 import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
-import { compareRational, ONE } from '../../../lib/number/rational.ts'
+import { addRational, compareRational, ONE, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import type { LiquidationReason } from '../../lending/due.ts'
 import { computeIdleLiquidity } from './market.ts'
 import type { MarketState } from './state.ts'
@@ -12,11 +17,11 @@ import type { MarketState } from './state.ts'
  * writes the rest of the debt off at the lenders' expense (`badDebtAssets`): it lowers what lenders hold, and calls
  * nothing due.
  *
- * Rules that bound an amount by the health factor (`InsufficientCollateral`) are in `safe.ts` and `withdrawal.ts`.
+ * Rules that bound an amount by the health factor (`InsufficientCollateral`) are below and in `withdrawal.ts`.
  */
 
 /** What a rule can refuse: `withdrawal` is of what was lent. */
-export type Action = 'loan' | 'withdrawal' | 'collateral_withdrawal' | 'liquidation'
+type Action = 'loan' | 'withdrawal' | 'collateral_withdrawal' | 'liquidation'
 
 /** Everything that a rule may look at. */
 export interface RuleInput {
@@ -77,7 +82,7 @@ export function findRefusal(action: Action, input: RuleInput): Refusal | undefin
 }
 
 /** True if a rule refuses an action altogether. */
-export function isRefused(action: Action, input: RuleInput): boolean {
+function isRefused(action: Action, input: RuleInput): boolean {
   return findRefusal(action, input) !== undefined
 }
 
@@ -96,4 +101,43 @@ export function findLiquidationReasons(
 ): readonly LiquidationReason[] {
   const isHealthy = health === undefined || health === 'max' || compareRational(health, ONE) >= 0
   return isHealthy || isRefused('liquidation', input) ? [] : ['health_factor']
+}
+
+/** Inputs of the safe amounts of a valued position. */
+interface Safety extends LendingPosition, RuleInput {
+  /** US dollars per raw unit of the loan token. */
+  readonly loanUsd: Rational
+}
+
+/**
+ * US dollars that can still be borrowed before the health factor falls to `target`: collateral × liquidation
+ * loan-to-value ÷ target − debt, at most the limit of borrowing, and at most what the market holds idle; 0 if a rule refuses every loan.
+ *
+ * @figure morpho-blue/safeBorrowAmountUSD
+ * @source Morpho Blue SDK `AccrualPosition.getBorrowCapacityLimit`
+ * @proof test/contract/family/morpho_blue/list/list_test.ts
+ */
+export function safeBorrow(position: Safety, target: Rational): Rational {
+  if (isRefused('loan', position)) return ZERO
+  const safe = safeBorrowUsd(position.totals, target)
+  const idle = worth(computeIdleLiquidity(position.market), position.loanUsd)
+  return compareRational(idle, safe) < 0 ? idle : safe
+}
+
+/**
+ * US dollars that can be taken out before the health factor falls to `target`: collateral × (1 − target ÷ health factor),
+ * all of it without debt; and what was lent, which backs no debt, up to what the market holds idle; either
+ * is 0 if a rule refuses it.
+ *
+ * @figure morpho-blue/safeWithdrawAmountUSD
+ * @source Morpho Blue SDK `AccrualPosition.withdrawableCollateral`, `withdrawCapacityLimit`
+ * @proof test/contract/family/morpho_blue/list/list_test.ts
+ */
+export function safeWithdraw(position: Safety, target: Rational): Rational {
+  const collateral = isRefused('collateral_withdrawal', position) ? ZERO : safeWithdrawUsd(position.totals, target)
+  return addRational(collateral, worth(computePayable(position), position.loanUsd))
+}
+
+function worth(amount: bigint, { numerator, denominator }: Rational): Rational {
+  return rational(amount * numerator, denominator)
 }

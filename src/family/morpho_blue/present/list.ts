@@ -9,10 +9,11 @@ import { WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { presentCalculations, presentTotals } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
+import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
-import { healthFactor } from '../math/market.ts'
-import { findLiquidationReasons } from '../math/rule.ts'
-import { safeBorrow, safeWithdraw } from '../math/safe.ts'
+import type { ConfirmedFigures } from '../../watch.ts'
+import { healthFactor, type MarketMemo } from '../math/market.ts'
+import { findLiquidationReasons, safeBorrow, safeWithdraw } from '../math/rule.ts'
 import { computeWithdrawableCollateral, computeWithdrawableLoan } from '../math/withdrawal.ts'
 import type { HeldMarket, HeldRead, Position } from '../read/position.ts'
 import type { listOutput } from './schema.ts'
@@ -128,7 +129,7 @@ function formatValues({ totals, supplies, borrows }: Position) {
 }
 
 /** The health factor; undefined for a debt if the oracle does not answer or the interest cannot be accrued. */
-export function computePositionHealth({
+function computePositionHealth({
   params,
   owed,
   collateral,
@@ -151,3 +152,20 @@ function presentSafeFigures(position: Position, target: string): NonNullable<Ent
 function formatAmount(amount: bigint, { symbol, decimals }: Token) {
   return { symbol, amount: decimals === undefined ? null : formatExact(amount, decimals) }
 }
+
+/** The confirmed figures of a position, for triggers. */
+export function toConfirmedFigures(read: HeldRead): ConfirmedFigures {
+  const held = read.kind === 'position' ? read.position : read.held
+  const { marketId, params, market, supplied, owed, collateral } = held
+  const memo: MarketMemo = { marketId, lltvWad: params.lltv, market, supplied, owed, collateral }
+  const totals = read.kind === 'position' ? read.position.totals : undefined
+  const healthFactor = computePositionHealth(held)
+  const isLiquidatable = findLiquidationReasons(held, healthFactor).length > 0
+  return createWatchedLending({ healthFactor, totals, isLiquidatable, dueInSec: 'max' }, totals && memo)
+}
+
+/** Confirmed figures of a wallet without a position in a market. */
+export const EMPTY_CONFIRMED = createWatchedLending(EMPTY_LENDING, 'nothing')
+
+/** Memo of a position for the forecaster; undefined if its figures cannot be forecast. */
+export type ForecastMemo = MarketMemo | 'nothing' | undefined

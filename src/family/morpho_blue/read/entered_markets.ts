@@ -3,19 +3,18 @@ import type { PinnedBlock } from '../../../chain/block.ts'
 import type { WithExpiry } from '../../../chain/block_cache.ts'
 import { toLowerHex } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
-import { readWalletEntries } from '../../../finance/wallet_entry.ts'
-import type { History, StreamTarget } from '../../../history/stream.ts'
+import { readWalletEntries, WALLET_ENTRIES, type WalletEntry } from '../../../finance/wallet_entry.ts'
+import type { History, Stream, StreamTarget } from '../../../history/stream.ts'
 import type { Tip } from '../../../history/tip.ts'
 import { createPrefetcher } from '../../../lib/async/prefetch.ts'
 import { noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
 import { PendingError } from '../../../lib/error.ts'
-import { FEE_MARKETS, FEE_SUBJECT } from '../event.ts'
+import { createFilters, decodeEntries, FEE_MARKETS, FEE_SUBJECT } from '../event.ts'
 import type { MorphoBlueDeployment } from '../table.ts'
 import { getDeployment, type MorphoBlueTarget, type PositionReader, type WalletRead } from './read.ts'
-import { MARKET_STREAM } from './stream.ts'
 
 /** The markets that a wallet ever entered, up to block `end`, those that it entered first before others. */
-export interface EnteredMarkets {
+interface EnteredMarkets {
   readonly marketIds: readonly Hex[]
   readonly end: PinnedBlock
 }
@@ -181,4 +180,15 @@ function toHistoryTarget(target: MorphoBlueTarget): StreamTarget {
 /** The stream target of Morpho on a chain. */
 export function toStreamTarget(chainId: number, { morpho, startBlock }: MorphoBlueDeployment): StreamTarget {
   return { chainId, contract: toLowerHex(morpho), startBlock }
+}
+
+/**
+ * The stream of the markets that wallets ever entered, which the contract cannot list. No state exists to check the
+ * rows against: two matching reads are the only proof.
+ */
+export const MARKET_STREAM: Stream<WalletEntry> = {
+  name: 'morpho_blue_market',
+  table: WALLET_ENTRIES,
+  filters: createFilters,
+  decode: (target, logs) => ({ rows: decodeEntries(target, logs), unsettled: [] }),
 }

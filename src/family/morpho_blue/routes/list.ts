@@ -20,8 +20,7 @@ import { listOutput } from '../present/schema.ts'
 import type { EnteredMarketsReader } from '../read/entered_markets.ts'
 import type { HeldRead } from '../read/position.ts'
 import type { MorphoBlueTarget, PositionReader, WalletRead } from '../read/read.ts'
-import { CHARGES, PROTOCOL } from './credits.ts'
-import { marketId, NAME } from './market.ts'
+import { CHARGES, marketId, NAME, PROTOCOL } from './market.ts'
 
 /** Markets of a wallet on a chain that a list has, those that it entered first. */
 const MARKETS_MAX = 2_000

@@ -9,8 +9,7 @@ import { LENDING_TOOLS } from '../../tools.ts'
 import { presentYield, yieldOutput } from '../present/yield.ts'
 import type { MarketRead } from '../read/position.ts'
 import type { PositionReader } from '../read/read.ts'
-import { CHARGES, PROTOCOL } from './credits.ts'
-import { marketId, NAME } from './market.ts'
+import { CHARGES, marketId, NAME, PROTOCOL } from './market.ts'
 
 /** A missing price or rate rarely returns within a second. */
 const UNANSWERABLE_RETRY_SEC = 60

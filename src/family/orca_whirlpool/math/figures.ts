@@ -1,6 +1,9 @@
+import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { isInRange, rangePrices, type TokenAmounts } from '../../../finance/math/liquidity.ts'
 import { afterTransferFee, type TransferFee } from '../../../finance/math/transfer.ts'
-import { sumE6, usdValue } from '../../../finance/price/price.ts'
+import { type NoPrice, sumE6, usdValue } from '../../../finance/price/price.ts'
+import type { ScopePrice } from '../../../finance/price/scope.ts'
+import type { SolanaToken } from '../../../finance/token/solana_tokens.ts'
 import type { Decimal } from '../../../lib/number/decimal.ts'
 import { minBigint, Q128 } from '../../../lib/number/fixed_point.ts'
 import type { PoolReward, RangeTicks, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from './state.ts'
@@ -204,4 +207,43 @@ export function computeWithdrawal(
     amount0: ((liquidity * (upper - clampedSqrtPriceX64)) << 64n) / (upper * clampedSqrtPriceX64),
     amount1: (liquidity * (clampedSqrtPriceX64 - lower)) >> 64n,
   }
+}
+
+/** A token at the slot of a read. */
+export interface OrcaToken extends Pick<SolanaToken, 'address' | 'symbol' | 'name' | 'decimals'> {
+  /** Fee on each transfer in the slot's epoch; undefined if there is none. */
+  readonly transferFee: TransferFee | undefined
+  /** Why the token is spam, as a sentence; absent if it is not. */
+  readonly spam?: string
+  /** Undefined if there is none, or if none was requested. */
+  readonly price: ScopePrice | undefined
+  /** Why there is no price, if one was requested. */
+  readonly noPrice?: NoPrice
+}
+
+/** A position and its pool at one slot. */
+export interface OrcaPosition extends Pick<AccountGroup, 'slot' | 'timestampSec'> {
+  readonly program: string
+  readonly tokenId: string
+  readonly address: string
+  readonly wallet: string
+  readonly bundle: { readonly mint: string; readonly index: number } | undefined
+  /** True if the liquidity can never be withdrawn, because the position's token is frozen. */
+  readonly isLocked: boolean
+  readonly state: WhirlpoolPosition
+  readonly pool: Whirlpool
+  readonly tokenA: OrcaToken
+  readonly tokenB: OrcaToken
+  /** Further inputs of the figures; undefined if figures were not requested. */
+  readonly figureState: FigureState | undefined
+}
+
+/** Inputs of a position's figures besides its state, pool and tokens. */
+export type FigureState = Pick<FigureInput<OrcaToken>, 'ticks' | 'rewards'>
+
+/** A position that is left out because a token of its pool is spam. */
+export interface OrcaSpam {
+  readonly program: string
+  readonly tokenId: string
+  readonly reason: string
 }

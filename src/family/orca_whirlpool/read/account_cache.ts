@@ -1,13 +1,37 @@
 import type { SolanaAccount } from '../../../chain/solana/accounts.ts'
+import { deriveProgramAddress } from '../../../chain/solana/program_address.ts'
 import { createSolanaTokens } from '../../../finance/token/solana_tokens.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { decodeBase58Address } from '../../../lib/text/base58.ts'
 import type { Whirlpool, WhirlpoolPosition } from '../math/state.ts'
 import { arrayStart } from '../math/tick.ts'
-import { deriveBundledPositionAddress, deriveTickArrayAddress } from './address.ts'
 import type { TokenSubject } from './item.ts'
 import { decodeBundle, decodePool, decodePosition } from './layout.ts'
+
+/** Derives the address of the position of a token. */
+export function derivePositionAddress(program: string, mint: string): string {
+  return deriveProgramAddress(program, ['position', decodeBase58Address(mint)])
+}
+
+/** Derives the address of the bundle of a token. */
+export function deriveBundleAddress(program: string, mint: string): string {
+  return deriveProgramAddress(program, ['position_bundle', decodeBase58Address(mint)])
+}
+
+/** Derives the address of a position in a bundle, by the mint of the bundle's token. */
+export function deriveBundledPositionAddress(program: string, mint: string, index: number): string {
+  return deriveProgramAddress(program, ['bundled_position', decodeBase58Address(mint), String(index)])
+}
+
+/** Derives the address of the tick array of a pool that contains a tick. */
+export function deriveTickArrayAddress(
+  program: string,
+  { pool, tickSpacing, tick }: { readonly pool: string; readonly tickSpacing: number; readonly tick: number },
+): string {
+  return deriveProgramAddress(program, ['tick_array', decodeBase58Address(pool), String(arrayStart(tick, tickSpacing))])
+}
 
 /** Cached entries of each kind; beyond the limit the oldest are evicted. */
 const SUBJECTS_MAX = 200_000

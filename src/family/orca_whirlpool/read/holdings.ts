@@ -1,10 +1,10 @@
 import { createLru } from '../../../lib/lru.ts'
 import { type AccountHoldings, type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
 import { toHoldings } from '../present.ts'
-import type { AccountsCheck } from './check.ts'
 import type { PositionInterpretation } from './interpret.ts'
 import { comparePositions, getTokenId, type PositionItem } from './item.ts'
 import type { ItemRead, ItemsReader } from './items.ts'
+import type { AccountsCheck } from './layout.ts'
 import type { TokenResolver } from './token_resolver.ts'
 
 /** Cached wallets, and the positions of all of them together. */

@@ -4,9 +4,9 @@ import type { ScopePrices } from '../../../finance/price/scope.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
 import type { AccountCache } from './account_cache.ts'
-import type { AccountsCheck } from './check.ts'
 import { createInterpreter, type PositionInterpretation } from './interpret.ts'
 import type { PositionItem, ReadDepth } from './item.ts'
+import type { AccountsCheck } from './layout.ts'
 
 /** Rounds of reads before all accounts are known: first a bundled position, then its pool. */
 const PREPARE_ROUNDS_MAX = 2

@@ -1,9 +1,11 @@
+import type { SolanaAccounts } from '../../../chain/solana/accounts.ts'
 import {
   type ByteReader,
   createByteReader,
   isTruncatedAccount,
   matchesAccountKind,
 } from '../../../chain/solana/bytes.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import type { PoolReward, Whirlpool, WhirlpoolPosition, WhirlpoolTick } from '../math/state.ts'
 import { arrayStart, sqrtPriceAtTickX64, TICK_MAX } from '../math/tick.ts'
 
@@ -159,3 +161,20 @@ function readTick(bytes: ByteReader, at: number, isInitialized: boolean): Whirlp
 }
 
 const NOT_INITIALIZED: WhirlpoolTick = { isInitialized: false, outsideA: 0n, outsideB: 0n, outsideRewards: [] }
+
+/** Throws `UpstreamError` for an impossible answer, which then counts as a failure of the endpoint. */
+export type AccountsCheck = (answer: SolanaAccounts) => void
+
+/** Rejects what these programs never write: accounts of another size, and a pool later than the cluster's clock. */
+export function createAccountsCheck(programs: readonly string[]): AccountsCheck {
+  return ({ timestampSec, accounts }) => {
+    for (const account of accounts) {
+      if (account === null || !programs.includes(account.owner)) continue
+      if (isTruncated(account.data)) throw new UpstreamError('Cannot use the answer: an account is truncated')
+      const rewardsAtSec = readRewardsTimestampSec(account.data)
+      if (rewardsAtSec !== undefined && rewardsAtSec > timestampSec) {
+        throw new UpstreamError("Cannot use the answer: a pool is later than the cluster's clock")
+      }
+    }
+  }
+}

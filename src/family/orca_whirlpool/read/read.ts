@@ -10,14 +10,20 @@ import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
-import type { OrcaPosition, OrcaSpam } from '../math/position.ts'
-import { type AccountCache, type Accounts, createAccountCache, decodeAccount } from './account_cache.ts'
-import { deriveBundleAddress, derivePositionAddress } from './address.ts'
-import { type AccountsCheck, createAccountsCheck } from './check.ts'
+import type { OrcaPosition, OrcaSpam } from '../math/figures.ts'
+import {
+  type AccountCache,
+  type Accounts,
+  createAccountCache,
+  decodeAccount,
+  deriveBundleAddress,
+  derivePositionAddress,
+} from './account_cache.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { findHeldToken } from './interpret.ts'
 import { comparePositions, type PositionItem, type PositionToken, type ReadDepth } from './item.ts'
 import { createItemsReader, type ItemRead, type ItemsRead, type ItemsReader } from './items.ts'
+import { type AccountsCheck, createAccountsCheck } from './layout.ts'
 import { createTokenResolver, type TokenResolver } from './token_resolver.ts'
 
 /** Time for one answer over all its steps and tries. */

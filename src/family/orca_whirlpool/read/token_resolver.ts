@@ -3,10 +3,15 @@ import type { ListedTokenAccount } from '../../../chain/solana/searches.ts'
 import { TOKEN_PROGRAM } from '../../../chain/solana/token.ts'
 import { mapCooperatively, yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { chunk } from '../../../lib/async/parallel.ts'
-import { type AccountCache, type Accounts, decodeAccount } from './account_cache.ts'
-import { deriveBundleAddress, derivePositionAddress } from './address.ts'
-import type { AccountsCheck } from './check.ts'
+import {
+  type AccountCache,
+  type Accounts,
+  decodeAccount,
+  deriveBundleAddress,
+  derivePositionAddress,
+} from './account_cache.ts'
 import type { PositionItem, TokenSubject } from './item.ts'
+import type { AccountsCheck } from './layout.ts'
 
 /** Tokens whose addresses are derived in one turn of the event loop: four addresses each, at 0.1 ms and more at first. */
 const TOKENS_IN_TURN = 3

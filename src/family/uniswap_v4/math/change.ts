@@ -6,7 +6,7 @@ import {
   type TokenAmounts,
 } from '../../../finance/math/liquidity.ts'
 import type { ChangeAmounts } from '../../liquidity/position_history/liquidity_change.ts'
-import { earned } from './fees.ts'
+import { earned } from './figures.ts'
 
 /** A position as its pool stores it: liquidity, and the growth of fees within its range at its last change. */
 export interface Counters {

@@ -21,20 +21,18 @@ import {
   type LiquidityChange,
   readChanges,
 } from '../../liquidity/position_history/liquidity_change.ts'
-import { createMintFinder } from '../../liquidity/position_history/mint/mint_block.ts'
-import { isUnminted } from '../../liquidity/position_history/mint/unminted.ts'
+import { createMintFinder, isUnminted } from '../../liquidity/position_history/mint_block.ts'
 import {
   createPositionHistoryReader,
   getPositionKey,
   type PositionHistoryReader,
 } from '../../liquidity/position_history/reader.ts'
 import type { PnlSubject } from '../../liquidity/position_history/valued_flows.ts'
-import { toFlows } from '../event/flow.ts'
-import { CHANGE_TOPIC, decodeChanges } from '../event/log.ts'
+import { CHANGE_TOPIC, decodeChanges, toFlows } from '../event.ts'
 import { mayChangePayment } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table.ts'
-import { createAmountsFinder } from './change/amounts.ts'
-import { CHANGE_STREAM, type ChangeTarget, toChangeTarget } from './change/stream.ts'
+import { createAmountsFinder } from './change.ts'
+import { CHANGE_STREAM, type ChangeTarget, toChangeTarget } from './pool_events.ts'
 
 /** The position whose history is read. */
 export type UniswapV4HistoryQuery = ManagedHistoryQuery<UniswapV4Deployment, ExistingPosition>

@@ -7,7 +7,7 @@ import type { BrokenPart, RawAccount, RawReserve } from '../../../../src/family/
 import { type ChainRead, interpret } from '../../../../src/family/aave_v3/read/position.ts'
 import type { AaveV3Target, LendingReader } from '../../../../src/family/aave_v3/read/read.ts'
 import { snapshotMarket } from '../../../../src/family/aave_v3/snapshot.ts'
-import { lendingSnapshots } from '../../../../src/family/lending/series/table.ts'
+import { lendingSnapshots } from '../../../../src/family/lending/series.ts'
 import { createSnapshotTaker } from '../../../../src/finance/series/snapshot_taker.ts'
 import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { createMidnights, DAY_SEC } from '../../../../src/history/midnight.ts'

@@ -3,7 +3,7 @@ import {
   deriveBundleAddress,
   deriveBundledPositionAddress,
   derivePositionAddress,
-} from '../../../../src/family/orca_whirlpool/read/address.ts'
+} from '../../../../src/family/orca_whirlpool/read/account_cache.ts'
 import { orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
 import { type ServedAccounts, toFakeAddress, toServedAccount } from '../../../support/kamino.ts'
 import { bundleBytes, WHIRLPOOL } from '../../../support/orca.ts'

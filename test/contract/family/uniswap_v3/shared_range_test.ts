@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
-import { computeHeldAmounts } from '../../../../src/family/liquidity/enumerable/math/figures.ts'
+import { computeHeldAmounts } from '../../../../src/family/liquidity/enumerable/math.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { fundBank, tokenCreationCode } from '../../../devnet/contracts.ts'

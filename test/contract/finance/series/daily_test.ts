@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
-import { lendingSnapshots } from '../../../../src/family/lending/series/table.ts'
+import { lendingSnapshots } from '../../../../src/family/lending/series.ts'
 import { takeDailySnapshots } from '../../../../src/finance/series/daily.ts'
 import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { DAY_SEC } from '../../../../src/history/midnight.ts'

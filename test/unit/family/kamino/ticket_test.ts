@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { computeTicket } from '../../../../src/family/kamino/math/ticket.ts'
+import { computeTicket } from '../../../../src/family/kamino/math/withdrawal.ts'
 import { decodeMarket, decodeReserve, decodeTicket } from '../../../../src/family/kamino/read/accounts/layout.ts'
 import { patchAccount, type ServedAccounts, SF, ticketBytes, toServedAccount } from '../../../support/kamino.ts'
 import { MARKET, SLOT, SOL, scene, WALLET } from '../../../support/kamino_scene.ts'

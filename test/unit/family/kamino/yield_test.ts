@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SF } from '../../../../src/family/kamino/math/accrual.ts'
 import type { ObligationPosition, Supply } from '../../../../src/family/kamino/math/position.ts'
-import { presentYield } from '../../../../src/family/kamino/present/yield.ts'
+import { presentYield } from '../../../../src/family/kamino/present/obligation.ts'
 
 /** 10 % a year on 3,650 dollars of a token with 6 decimals, of which its reserve has `available` at hand. */
 function createPosition(available: bigint, slotMs?: number): ObligationPosition {

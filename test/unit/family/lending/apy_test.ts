@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as aave from '../../../../src/family/aave_v3/present/schema.ts'
 import * as kamino from '../../../../src/family/kamino/present/list.ts'
-import { yieldOutput as kaminoYield } from '../../../../src/family/kamino/present/yield.ts'
+import { yieldOutput as kaminoYield } from '../../../../src/family/kamino/present/obligation.ts'
 import { listOutput as morphoList } from '../../../../src/family/morpho_blue/present/schema.ts'
 import { yieldOutput as morphoYield } from '../../../../src/family/morpho_blue/present/yield.ts'
 

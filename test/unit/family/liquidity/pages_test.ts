@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { joinPages } from '../../../../src/family/liquidity/list/pages.ts'
+import { joinPages } from '../../../../src/family/liquidity/list/records.ts'
 
 const BLOCK = { chainId: 1, number: 1n, timestampSec: 1n, parentHash: '0x' } as const
 

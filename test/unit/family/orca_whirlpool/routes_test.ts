@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { deriveMetadataAddress } from '../../../../src/chain/solana/token.ts'
 import { ORCA_WHIRLPOOL } from '../../../../src/family/orca_whirlpool/mod.ts'
-import { derivePositionAddress } from '../../../../src/family/orca_whirlpool/read/address.ts'
+import { derivePositionAddress } from '../../../../src/family/orca_whirlpool/read/account_cache.ts'
 import { callRoute, toRouteFailure } from '../../../support/call_route.ts'
 import { type OrcaAnswer, orcaStage } from '../../../support/family/orca_whirlpool/stage.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'

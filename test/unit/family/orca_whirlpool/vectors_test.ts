@@ -6,7 +6,7 @@ import {
   deriveBundledPositionAddress,
   derivePositionAddress,
   deriveTickArrayAddress,
-} from '../../../../src/family/orca_whirlpool/read/address.ts'
+} from '../../../../src/family/orca_whirlpool/read/account_cache.ts'
 import {
   decodeBundle,
   decodePool,

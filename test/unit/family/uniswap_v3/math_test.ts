@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { capByPool, collectable, splitOwed } from '../../../../src/family/liquidity/enumerable/math/fees.ts'
+import { capByPool, collectable, splitOwed } from '../../../../src/family/liquidity/enumerable/math.ts'
 import type { TokenAmounts } from '../../../../src/finance/math/liquidity.ts'
 import { Q128, UINT128_MAX, UINT256_MAX } from '../../../../src/lib/number/fixed_point.ts'
 

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
 import { encodeAbiParameters, keccak256, zeroAddress } from 'viem'
 import { computeFigures as computeProtocolFigures } from '../../../../src/family/liquidity/present.ts'
-import { computeFees, earned } from '../../../../src/family/uniswap_v4/math/fees.ts'
 import {
   computeCountedAmounts,
+  computeFees,
   computeHeldAmounts,
+  earned,
   type Withdrawal,
 } from '../../../../src/family/uniswap_v4/math/figures.ts'
 import {

@@ -15,8 +15,7 @@ import type { Clock } from '../../../../lib/clock.ts'
 import { UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../histories.ts'
 import { decodePnlToken } from '../../position_history/flow_price.ts'
-import { createMintFinder } from '../../position_history/mint/mint_block.ts'
-import { isUnminted } from '../../position_history/mint/unminted.ts'
+import { createMintFinder, isUnminted } from '../../position_history/mint_block.ts'
 import { type PositionFlow, positionSubject, readPositionFlows } from '../../position_history/position_flow.ts'
 import {
   createPositionHistoryReader,

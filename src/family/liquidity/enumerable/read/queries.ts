@@ -8,7 +8,7 @@ import type { SpamFilter } from '../../../../finance/token/spam.ts'
 import { runCooperatively, type Steps } from '../../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import type { FamilyTarget } from '../../../moment.ts'
-import { joinPages } from '../../list/pages.ts'
+import { joinPages } from '../../list/records.ts'
 import { ListTooLongError } from '../../list/selection.ts'
 import { type EnumerableDeployment, listHolders } from '../exchange.ts'
 import {

@@ -11,7 +11,7 @@ import { createHistoricalTargets, createTargets } from '../../../moment.ts'
 import type { Custodian, LiquidityReader } from '../../protocol.ts'
 import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../targets.ts'
 import { type EnumerableDeployment, type EnumerableExchange, listHolders } from '../exchange.ts'
-import { computeTotalHeld } from '../math/figures.ts'
+import { computeTotalHeld } from '../math.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
   type EnumerableTarget,

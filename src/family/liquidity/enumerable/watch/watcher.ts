@@ -1,8 +1,10 @@
-import type { Address } from 'viem'
+import { type Address, zeroAddress } from 'viem'
+import type { PinnedBlock } from '../../../../chain/block.ts'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
 import { formatUsd } from '../../../../finance/figure.ts'
 import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import { createSpamFilter } from '../../../../finance/token/spam.ts'
+import { runCooperatively } from '../../../../lib/async/cooperative.ts'
 import { mapChunks } from '../../../../lib/async/parallel.ts'
 import type { Work } from '../../../../lib/async/work.ts'
 import { formatRational } from '../../../../lib/number/rational.ts'
@@ -20,11 +22,12 @@ import type { LiquidityProtocol } from '../../protocol.ts'
 import { readTargetByLens } from '../../targets.ts'
 import { createWithdrawnReader } from '../../withdrawn.ts'
 import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
-import { positionValue, type WatchedPosition } from '../math/watched.ts'
-import type { BriefPosition, Position } from '../read/position.ts'
+import { positionValue, type WatchedPosition } from '../math.ts'
+import type { PositionRefs } from '../read/abi.ts'
+import { type BriefPosition, interpret, type Position } from '../read/position.ts'
+import { type LensQueryContext, readSelected, toInterpretOptions } from '../read/queries.ts'
 import { createPositionReader } from '../read/read.ts'
 import { createChangeFilter, decodeLoggedFlows, getPositionKey, listChangedPositions } from './logs.ts'
-import { type NamedPositionsRead, readNamed } from './read_named.ts'
 
 /** Positions of one read, as many as one call holds, and concurrent reads. */
 const CHUNKS = { size: 500, runningMax: 3 } as const
@@ -219,4 +222,29 @@ function isComparable({ pool, tickLower, tickUpper, ...was }: Position, now: Poo
     isPriced(was.token0, now.token0) &&
     isPriced(was.token1, now.token1)
   )
+}
+
+/** Positions that were read, by `getPositionKey`. */
+interface NamedPositionsRead {
+  readonly positions: ReadonlyMap<string, Position>
+  /** Positions unknown to a manager that answers. */
+  readonly gone: ReadonlySet<string>
+}
+
+/** Reads positions by id, regardless of owner, at a block. */
+async function readNamed(
+  lens: LensAccess,
+  { refs, block }: { readonly refs: PositionRefs; readonly block: PinnedBlock },
+  context: LensQueryContext,
+): Promise<NamedPositionsRead> {
+  const { deployments } = context.target
+  const raw = await readSelected(lens, { owner: zeroAddress, refs, block }, context)
+  const { positions } = await runCooperatively(interpret(raw, toInterpretOptions(context, 'included')))
+  const gone = raw.broken.filter(
+    ({ part, manager }) => part === 'position' && raw.managers[manager]?.balance !== undefined,
+  )
+  return {
+    positions: new Map(positions.map((each) => [getPositionKey(each.deployment.manager, each.tokenId), each])),
+    gone: new Set(gone.map(({ manager, tokenId }) => getPositionKey(deployments[manager]?.manager ?? '', tokenId))),
+  }
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { encodeAbiParameters, encodeEventTopics, type Hex, parseAbi, zeroAddress } from 'viem'
 import { checkBalances } from '../../../../../src/family/aave_v3/event/balance.ts'
 import { decodeLogs } from '../../../../../src/family/aave_v3/event/decode.ts'
-import type { LendingTarget } from '../../../../../src/family/aave_v3/event/target.ts'
+import type { LendingTarget } from '../../../../../src/family/aave_v3/event/log.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
 import { shown } from '../../../../support/family/aave_v3/event/support.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toEventSelector } from 'viem'
 import { readPositionOrigin } from '../../../../../src/family/liquidity/enumerable/position_history/reader.ts'
-import { hasPoolPrice, poolPriceAt } from '../../../../../src/family/liquidity/position_history/pool_price.ts'
+import { hasPoolPrice, poolPriceAt } from '../../../../../src/family/liquidity/position_history/flow_price.ts'
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
 import { EXCHANGE } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { Flow } from '../../../../../src/finance/math/pnl/flow.ts'

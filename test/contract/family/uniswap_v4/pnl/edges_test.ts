@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, type Hex, toEventSelector } from 'viem'
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
-import { CHANGE_TOPIC } from '../../../../../src/family/uniswap_v4/event/log.ts'
+import { CHANGE_TOPIC } from '../../../../../src/family/uniswap_v4/event.ts'
 import { forgetHistory } from '../../../../../src/history/coverage.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'

@@ -1,6 +1,6 @@
 import { IPool_ABI } from '@aave-dao/aave-address-book/abis/IPool'
 import { type Address, decodeEventLog, type Hex, parseAbi, toHex } from 'viem'
-import type { LendingTarget, ReserveToken } from '../../../../../src/family/aave_v3/event/target.ts'
+import type { LendingTarget, ReserveToken } from '../../../../../src/family/aave_v3/event/log.ts'
 import { LENDING_EVENT_TYPES, type LendingEvent } from '../../../../../src/family/lending/lending_event.ts'
 import type { HistoryLog, LogFilter } from '../../../../../src/history/stream.ts'
 import type { MarketName } from '../../../../devnet/aave_v3/addresses.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as book from '@aave-dao/aave-address-book'
 import { getContractAddress, type Hex } from 'viem'
-import { hasAllTokens } from '../../../../../src/family/aave_v3/event/creation.ts'
-import type { ReserveToken, TokenSide } from '../../../../../src/family/aave_v3/event/target.ts'
+import { hasAllTokens } from '../../../../../src/family/aave_v3/event/balance.ts'
+import type { ReserveToken, TokenSide } from '../../../../../src/family/aave_v3/event/log.ts'
 
 const CONFIGURATOR = `0x${'c0'.repeat(20)}` as Hex
 const [USDC, WETH] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`] as [Hex, Hex]

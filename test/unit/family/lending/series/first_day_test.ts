@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findFirstDay, type Movement } from '../../../../../src/family/lending/series/series_start.ts'
+import { findFirstDay, type Movement } from '../../../../../src/family/lending/series.ts'
 import { caseCount } from '../../../../support/cases.ts'
 
 test('findFirstDay() finds every first day, and reports a cut where the state is unknown', async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { SnapshotMarket } from '../../../../../src/family/lending/series/market.ts'
-import { createMovementCheck } from '../../../../../src/family/lending/series/series_start.ts'
+import { createMovementCheck, type SnapshotMarket } from '../../../../../src/family/lending/series.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 
 test('wallets of one turn share a call, and one that makes it fail fails alone', async () => {

@@ -5,7 +5,7 @@ import {
   type MintBracket,
   narrowBracket,
   nextWindow,
-} from '../../../../../src/family/liquidity/position_history/mint/mint_block.ts'
+} from '../../../../../src/family/liquidity/position_history/mint_block.ts'
 import { caseCount } from '../../../../support/cases.ts'
 
 /** Looks for a mint among all mints of a chain, `blocks` at a time; a window without any doubles the next. */

@@ -2,21 +2,19 @@ import { describe, expect, test } from 'bun:test'
 import {
   computePairPrices,
   type FlowPrice,
+  hasPoolPrice,
   type MissingPrice,
   type OwnPrice,
+  poolPriceAt,
+  toPoolPrice,
 } from '../../../../../src/family/liquidity/position_history/flow_price.ts'
 import {
   computePnl,
   findContradiction,
   type PnlState,
+  replayHistory,
 } from '../../../../../src/family/liquidity/position_history/pnl.ts'
-import {
-  hasPoolPrice,
-  poolPriceAt,
-  toPoolPrice,
-} from '../../../../../src/family/liquidity/position_history/pool_price.ts'
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
-import { replayHistory } from '../../../../../src/family/liquidity/position_history/replay.ts'
 import {
   type BlockFacts,
   lastFlow,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Address, numberToHex } from 'viem'
+import { replayHistory } from '../../../../../src/family/liquidity/position_history/pnl.ts'
 import type { PositionFlow } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
-import { replayHistory } from '../../../../../src/family/liquidity/position_history/replay.ts'
 import {
   type BlockFacts,
   toPnlFlows,

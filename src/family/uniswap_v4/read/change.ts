@@ -1,28 +1,157 @@
 import { concat, encodePacked, type Hex, keccak256, toFunctionSelector, toHex } from 'viem'
-import { readMulticall } from '../../../../chain/call/many/multicall.ts'
-import { decodeWord, encodeArray, encodeCall } from '../../../../chain/call/words.ts'
-import { createBlockFinder } from '../../../../chain/past/block_at.ts'
-import { QUORUM, readByQuorum } from '../../../../chain/past/quorum.ts'
-import { type ChainClient, type Endpoint, isUnavailable } from '../../../../chain/rpc/client.ts'
-import type { FeeGrowth } from '../../../../finance/math/liquidity.ts'
-import type { PricePrefetcher } from '../../../../finance/price/past/prefetch.ts'
-import { allOrAbort } from '../../../../lib/async/parallel.ts'
-import type { Work } from '../../../../lib/async/work.ts'
-import type { Clock } from '../../../../lib/clock.ts'
-import { CodedError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
-import { groupBy } from '../../../../lib/group_by.ts'
-import { formatPosition } from '../../../liquidity/position_history/adaptive_concurrency.ts'
-import type {
-  FoundChange,
-  LiquidityChange,
-  StoredChange,
-} from '../../../liquidity/position_history/liquidity_change.ts'
-import { type Counters, computeChangeAmounts, findPriceBefore } from '../../math/change.ts'
-import { type BlockReference, readPoolEvents, readPriceBefore, type WitnessedPoolEvents } from './pool_events.ts'
-import type { ChangeTarget } from './stream.ts'
+import { readMulticall } from '../../../chain/call/many/multicall.ts'
+import { decodeWord, encodeArray, encodeCall } from '../../../chain/call/words.ts'
+import { createBlockFinder } from '../../../chain/past/block_at.ts'
+import { noteWitnesses, QUORUM, readByQuorum } from '../../../chain/past/quorum.ts'
+import { type ChainClient, ChainUnavailableError, type Endpoint, isUnavailable } from '../../../chain/rpc/client.ts'
+import type { Database } from '../../../db/database.ts'
+import type { FeeGrowth } from '../../../finance/math/liquidity.ts'
+import type { PricePrefetcher } from '../../../finance/price/past/prefetch.ts'
+import { createRecheck } from '../../../history/recheck.ts'
+import { allOrAbort } from '../../../lib/async/parallel.ts'
+import type { Work } from '../../../lib/async/work.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { CodedError, UnavailableError, UpstreamError } from '../../../lib/error.ts'
+import { groupBy } from '../../../lib/group_by.ts'
+import {
+  blocksPendingError,
+  createAdaptiveConcurrency,
+  formatPosition,
+} from '../../liquidity/position_history/adaptive_concurrency.ts'
+import {
+  type ChangeAmounts,
+  type FoundChange,
+  type LiquidityChange,
+  type StoredChange,
+  storeAmounts,
+} from '../../liquidity/position_history/liquidity_change.ts'
+import { type Counters, computeChangeAmounts, findPriceBefore } from '../math/change.ts'
+import {
+  type BlockReference,
+  type ChangeTarget,
+  readPoolEvents,
+  readPriceBefore,
+  type WitnessedPoolEvents,
+} from './pool_events.ts'
+
+/**
+ * Completes changes with the amounts of each. Amounts of final blocks are stored, so a repeated call continues from
+ * there. Throws `UnavailableError` if the chain cannot be read, if no endpoint keeps the needed state, if fees moved
+ * between two changes of a block, or if the state shows that a change is missing.
+ */
+type FindAmounts = (query: AmountsQuery, work: Work) => Promise<readonly FoundChange[]>
+
+/** Most blocks read at the same time, each by up to three requests, and most blocks that are re-checked. */
+const BLOCKS_AT_ONCE = 12
+const RECHECKED_MAX = 12
+
+/** Creates a finder that stores amounts in the database. */
+export function createAmountsFinder({ db, clock }: { readonly db: Database; readonly clock: Clock }): FindAmounts {
+  const readGroups = createGroupReader(clock)
+  const recheck = createRecheck(clock)
+  const runAdaptively = createAdaptiveConcurrency(BLOCKS_AT_ONCE)
+
+  return async (query, work) => {
+    const { client, target, changes, finalTo } = query
+    const changesByKey = new Map(
+      changes.flatMap((change) => (hasAmounts(change) ? [[getKey(change), change] as const] : [])),
+    )
+    const growthBefore = new Map<number, FeeGrowth | undefined>()
+    const groups = groupByBlock(changes)
+    const missing = groups.filter((group) =>
+      group.changes.some((change) => lacksAmounts(changesByKey.get(getKey(change)), group)),
+    )
+    const [first] = changes
+    if (first === undefined) return []
+    const { tokenId } = first
+
+    async function addFound(read: readonly ChangeGroupRead[]): Promise<void> {
+      for (const { changes: foundChanges, before } of read) {
+        for (const each of foundChanges)
+          changesByKey.set(getKey(each), checkAgreement(query, each, changesByKey.get(getKey(each))))
+        if (foundChanges[0] !== undefined) growthBefore.set(foundChanges[0].block, before)
+      }
+      const finalChanges = read.flatMap((each) => each.changes).filter(({ block }) => block <= finalTo)
+      await storeAmounts(db, { target, tokenId }, finalChanges)
+    }
+
+    let done = 0
+    const what = 'what its changes paid is'
+    work.onTimeout(() => blocksPendingError({ client, tokenId }, { what, done, total: missing.length }))
+    await runAdaptively({ chainId: client.chain.id, items: missing }, async (batch) => {
+      await addFound(await readGroups(query, batch, work))
+      done += batch.length
+      await query.prefetcher?.finish(work)
+    })
+    const isDue = ({ changes: groupChanges }: ChangeGroup) =>
+      groupChanges.some((change) =>
+        recheck.isDue(client, changesByKey.get(getKey(change))?.amounts.witnesses ?? QUORUM),
+      )
+    const doubtful = groups.filter((group) => !missing.includes(group) && isDue(group)).slice(0, RECHECKED_MAX)
+    if (doubtful.length > 0) {
+      // The stored amounts serve if no endpoint is available now.
+      const read = await readGroups({ ...query, prefetcher: undefined }, doubtful, work).catch((error: unknown) => {
+        if (!(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
+        return []
+      })
+      const witnesses = read.flatMap((each) => each.changes).map(({ amounts: found }) => found.witnesses)
+      recheck.recordAnswer(client, witnesses.length === 0 ? 0 : Math.min(...witnesses))
+      await addFound(read)
+    }
+    const all = changes.flatMap((change) => changesByKey.get(getKey(change)) ?? [])
+    for (const { amounts } of all) noteWitnesses(client, amounts.witnesses, work)
+    for (const [index, change] of all.entries()) {
+      const earlier = all[index - 1]
+      const before = growthBefore.get(change.block)
+      const isNext = earlier !== undefined && earlier.block < change.block && before !== undefined
+      if (isNext && !isSame(earlier.amounts.inside, before)) throw incompleteChangesError(query, change)
+    }
+    return all
+  }
+}
+
+function hasAmounts(change: StoredChange): change is FoundChange {
+  return change.amounts !== undefined
+}
+
+/** True if amounts are missing. A lone mint is stored without growth, which a later change needs. */
+function lacksAmounts(change: FoundChange | undefined, { isAlone }: ChangeGroup): boolean {
+  return change === undefined || (!isAlone && change.amounts.inside === undefined)
+}
+
+/**
+ * Two endpoints override an earlier value from one; a single endpoint does not. Throws `ChainUnavailableError`
+ * (disputed).
+ */
+function checkAgreement(
+  { client: { chain } }: AmountsQuery,
+  now: FoundChange,
+  before: FoundChange | undefined,
+): FoundChange {
+  if (before === undefined || isEqual(before.amounts, now.amounts) || now.amounts.witnesses >= QUORUM) return now
+  throw new ChainUnavailableError(
+    'disputed',
+    `Cannot believe the state at block ${now.block} of chain ${chain.id} (${chain.name}): one endpoint gave another one ` +
+      'before (second witness)',
+  )
+}
+
+function isEqual(a: ChangeAmounts, b: ChangeAmounts): boolean {
+  const text = ({ principal, fees, sqrtPriceX96 }: ChangeAmounts) =>
+    [principal.amount0, principal.amount1, fees.amount0, fees.amount1, sqrtPriceX96].join()
+  return text(a) === text(b)
+}
+
+function isSame(a: FeeGrowth | undefined, b: FeeGrowth): boolean {
+  return a === undefined || (a.growth0 === b.growth0 && a.growth1 === b.growth1)
+}
+
+function getKey({ block, logIndex }: StoredChange): string {
+  return `${block}:${logIndex}`
+}
 
 /** The changes of one position, from its mint on, oldest first. */
-export interface AmountsQuery {
+interface AmountsQuery {
   readonly client: ChainClient
   readonly target: ChangeTarget
   readonly changes: readonly StoredChange[]
@@ -33,7 +162,7 @@ export interface AmountsQuery {
 }
 
 /** A block in which the position changed. */
-export interface ChangeGroup {
+interface ChangeGroup {
   readonly number: number
   readonly changes: readonly StoredChange[]
   readonly first: StoredChange
@@ -46,7 +175,7 @@ export interface ChangeGroup {
 }
 
 /** The changes of a block with their amounts. */
-export interface ChangeGroupRead {
+interface ChangeGroupRead {
   readonly changes: readonly FoundChange[]
   /** Growth within the range before the block; undefined if it was not read. */
   readonly before: FeeGrowth | undefined
@@ -65,7 +194,7 @@ type ReadGroups = (
 ) => Promise<readonly ChangeGroupRead[]>
 
 /** Creates a reader of blocks with changes. */
-export function createGroupReader(clock: Clock): ReadGroups {
+function createGroupReader(clock: Clock): ReadGroups {
   const finder = createBlockFinder(clock)
 
   /** Adds the hash to a block that may be replaced. */
@@ -169,7 +298,7 @@ export function createGroupReader(clock: Clock): ReadGroups {
 }
 
 /** Groups changes by block. */
-export function groupByBlock(changes: readonly StoredChange[]): readonly ChangeGroup[] {
+function groupByBlock(changes: readonly StoredChange[]): readonly ChangeGroup[] {
   let liquidity = 0n
   const byBlock = [...groupBy(changes, ({ block }) => block)]
   return byBlock.flatMap(([number, blockChanges], index) => {
@@ -202,7 +331,7 @@ function feesMovedError({ client }: AmountsQuery, { tokenId, block }: StoredChan
 }
 
 /** The error if the state shows that a change is missing. */
-export function incompleteChangesError({ client }: AmountsQuery, { tokenId, block }: StoredChange): UnavailableError {
+function incompleteChangesError({ client }: AmountsQuery, { tokenId, block }: StoredChange): UnavailableError {
   const title = formatPosition({ client, tokenId })
   const message = `The history of ${title} is not complete: the state at block ${block} does not follow from it`
   return new UnavailableError(message, { retryAfterSec: INCOMPLETE_RETRY_SEC })

@@ -1,16 +1,92 @@
 import type { Address } from 'viem'
-import type { PinnedBlock } from '../../../chain/block.ts'
-import { NoBlockError } from '../../../chain/past/block_at.ts'
-import { ChainUnavailableError, isUnavailable } from '../../../chain/rpc/client.ts'
-import type { SeriesRequest, SeriesStart } from '../../../finance/series/series.ts'
-import type { FirstDay, SnapshotStore } from '../../../finance/series/store.ts'
-import { DAY_SEC, type Midnights } from '../../../history/midnight.ts'
-import type { Recheck } from '../../../history/recheck.ts'
-import { readInHalves } from '../../../lib/async/halves.ts'
-import { createWork, type Work } from '../../../lib/async/work.ts'
-import type { Clock } from '../../../lib/clock.ts'
-import { UnavailableError } from '../../../lib/error.ts'
-import type { SnapshotFigures, SnapshotMarket } from './market.ts'
+import { lendingSnapshotStore } from '../../../sql/functions.ts'
+import { lendingSnapshotList } from '../../../sql/queries.ts'
+import type { PinnedBlock } from '../../chain/block.ts'
+import { NoBlockError } from '../../chain/past/block_at.ts'
+import type { QuorumResult } from '../../chain/past/quorum.ts'
+import { ChainUnavailableError, isUnavailable } from '../../chain/rpc/client.ts'
+import type { Database } from '../../db/database.ts'
+import type { SeriesRequest, SeriesStart, SnapshotSeries } from '../../finance/series/series.ts'
+import type { FirstDay, SnapshotStore, SnapshotTable, SnapshotTarget } from '../../finance/series/store.ts'
+import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
+import type { Recheck } from '../../history/recheck.ts'
+import { toHexDigits } from '../../history/stored_part.ts'
+import { readInHalves } from '../../lib/async/halves.ts'
+import { createWork, type Work } from '../../lib/async/work.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
+
+/** Figures of a wallet in a market at a midnight, as the live route formats them. */
+export interface SnapshotFigures {
+  readonly collateralUsd: string
+  readonly debtUsd: string
+  readonly netWorthUsd: string
+  readonly healthFactor: string
+}
+
+/** Completes the series of lending markets. */
+export type LendingSeries = SnapshotSeries<SnapshotFigures, SnapshotMarket>
+
+/** A market with daily snapshots, and how its family reads it. */
+export interface SnapshotMarket extends SnapshotTarget<SnapshotFigures> {
+  /** No wallet can have moved a token before this day, in whole days since the epoch. */
+  readonly firstDayMin: number
+  /**
+   * Reads whether each wallet ever had a token movement in the market, up to a past block or the newest one, by quorum.
+   * Throws as `readByQuorum`.
+   */
+  readMovements(
+    block: PinnedBlock | undefined,
+    wallets: readonly Address[],
+    work: Work,
+  ): Promise<QuorumResult<readonly boolean[]>>
+}
+
+/** Figure of a health factor without debt; the database stores it as null. */
+const NO_DEBT = 'MAX'
+
+/** Creates the table of lending snapshots over the database. */
+export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
+  return {
+    async list({ chainId, name }, wallet, max) {
+      const rows = await lendingSnapshotList(db, {
+        chainId,
+        contract: toHexDigits(name),
+        wallet: toHexDigits(wallet),
+        max,
+      })
+      return rows.map(({ day, collateral, debt, net_worth, health_factor, witnesses }) => ({
+        day,
+        witnesses,
+        figures:
+          collateral === null || debt === null || net_worth === null
+            ? undefined
+            : {
+                collateralUsd: collateral,
+                debtUsd: debt,
+                netWorthUsd: net_worth,
+                healthFactor: health_factor ?? NO_DEBT,
+              },
+      }))
+    },
+    async save({ chainId, name }, { day, block, witnesses }, rows) {
+      const column = (value: (figures: SnapshotFigures) => string) =>
+        rows.map(({ figures }) => (figures === undefined ? '' : value(figures)))
+      return await lendingSnapshotStore(db, {
+        chainId,
+        contract: toHexDigits(name),
+        day,
+        hash: toHexDigits(block.hash),
+        witnesses,
+        wallets: rows.map(({ wallet }) => toHexDigits(wallet)),
+        collaterals: column((each) => each.collateralUsd),
+        debts: column((each) => each.debtUsd),
+        netWorths: column((each) => each.netWorthUsd),
+        healthFactors: column(({ healthFactor }) => (healthFactor === NO_DEBT ? '' : healthFactor)),
+      })
+    },
+  }
+}
 
 /** Creates a finder of the first day of wallets' series in lending markets, that of the first token movement. */
 export function createSeriesStartFinder(parts: {

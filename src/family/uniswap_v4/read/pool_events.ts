@@ -1,15 +1,52 @@
-import type { Hex } from 'viem'
-import type { ChainClient } from '../../../../chain/rpc/client.ts'
-import type { LogRange } from '../../../../history/logs/check_logs.ts'
-import type { LogFilter } from '../../../../history/stream.ts'
-import { allOrAbort } from '../../../../lib/async/parallel.ts'
-import type { Work } from '../../../../lib/async/work.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
-import { readWitnessedLogs, type WitnessedLogs } from '../../../liquidity/position_history/mint/witnessed_logs.ts'
-import { createPoolEventFilter, createPriceFilter, decodePoolEvents, type PoolEvent } from '../../event/pool_move.ts'
+import { type Hex, padHex } from 'viem'
+import { toLowerHex } from '../../../chain/call/words.ts'
+import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { LogRange } from '../../../history/logs/check_logs.ts'
+import type { LogFilter, Stream, StreamTarget } from '../../../history/stream.ts'
+import { allOrAbort } from '../../../lib/async/parallel.ts'
+import type { Work } from '../../../lib/async/work.ts'
+import { UnavailableError } from '../../../lib/error.ts'
+import { LIQUIDITY_CHANGES, type LiquidityChange } from '../../liquidity/position_history/liquidity_change.ts'
+import { readWitnessedLogs, type WitnessedLogs } from '../../liquidity/position_history/mint_block.ts'
+import {
+  CHANGE_TOPIC,
+  createPoolEventFilter,
+  createPriceFilter,
+  decodeChanges,
+  decodePoolEvents,
+  type PoolEvent,
+} from '../event.ts'
+import type { UniswapV4Deployment } from '../table.ts'
+
+/** The pool manager that logs changes, for one position manager, which is the `contract` of the target. */
+export interface ChangeTarget extends StreamTarget {
+  /** Lower case. */
+  readonly poolManager: Hex
+}
+
+/**
+ * The stream of changes of positions. A log has the pool and the manager in its topics but the token id only in its
+ * data, so a subject is a pool: its changes serve all positions in it.
+ */
+export const CHANGE_STREAM: Stream<LiquidityChange, ChangeTarget> = {
+  name: 'uniswap_v4_change',
+  table: LIQUIDITY_CHANGES,
+  filters: ({ contract, poolManager }, subjects) => [
+    { addresses: [poolManager], topics: [[CHANGE_TOPIC], subjects, [padHex(contract, { size: 32 })]] },
+  ],
+  decode: (_, logs) => ({ rows: decodeChanges(logs), unsettled: [] }),
+}
+
+/** Converts a deployment to the target that history follows. */
+export function toChangeTarget(
+  chainId: number,
+  { positionManager, poolManager, startBlock }: UniswapV4Deployment,
+): ChangeTarget {
+  return { chainId, contract: toLowerHex(positionManager), poolManager: toLowerHex(poolManager), startBlock }
+}
 
 /** A pool and its pool manager. */
-export interface NamedPool {
+interface NamedPool {
   readonly client: ChainClient
   /** Lower case. */
   readonly poolManager: Hex

@@ -1,12 +1,14 @@
 import { type Address, type Hex, toEventSelector } from 'viem'
-import { toLowerHex } from '../../../../chain/call/words.ts'
-import { isCacheableForever } from '../../../../chain/past/quorum.ts'
-import type { ChainClient } from '../../../../chain/rpc/client.ts'
-import { ChainUnavailableError } from '../../../../chain/rpc/client.ts'
-import type { Range } from '../../../../history/range.ts'
-import type { HistoryLog, LogFilter } from '../../../../history/stream.ts'
-import type { Work } from '../../../../lib/async/work.ts'
-import { readWitnessedLogs } from './witnessed_logs.ts'
+import { toLowerHex } from '../../../chain/call/words.ts'
+import { isCacheableForever, readByQuorum } from '../../../chain/past/quorum.ts'
+import { type ChainClient, ChainUnavailableError, type Endpoint, isUnavailable } from '../../../chain/rpc/client.ts'
+import type { LogRange } from '../../../history/logs/check_logs.ts'
+import { LogsRefusedError } from '../../../history/logs/refusal.ts'
+import { createLogSource } from '../../../history/logs/source.ts'
+import type { Range } from '../../../history/range.ts'
+import type { HistoryLog, LogFilter } from '../../../history/stream.ts'
+import type { Work } from '../../../lib/async/work.ts'
+import { UnavailableError } from '../../../lib/error.ts'
 
 /** A position, and the blocks that its mint is searched in. */
 interface MintQuery {
@@ -180,4 +182,75 @@ export function narrowBracket(
   if (last.tokenId < tokenId) return { ...bounds, from: window.toBlock + 1, below: last }
   if (first.tokenId < tokenId) return undefined
   return { ...bounds, to: (bracket.empty?.from ?? window.fromBlock) - 1, above: first }
+}
+
+/**
+ * True if a manager has not minted an id up to now, by its counter: it numbers positions in sequence, from 1 on. False
+ * if it has, or if the counter cannot be read (`readNextId` returns undefined), so that logs must decide. Throws
+ * `AbortedError` if `work` ends.
+ */
+export async function isUnminted(
+  { client, tokenId }: { readonly client: ChainClient; readonly tokenId: bigint },
+  readNextId: (endpoint: Endpoint, work: Work) => Promise<bigint | undefined>,
+  work: Work,
+): Promise<boolean> {
+  if (tokenId === 0n) return true
+  try {
+    const next = await client.read(readNextId, { work })
+    return next !== undefined && tokenId >= next
+  } catch (error) {
+    if (work.signal.aborted) throw error
+    return false
+  }
+}
+
+/** A query for logs, and how to decode them. */
+interface LogsQuery<Row> {
+  readonly client: ChainClient
+  readonly filter: LogFilter
+  readonly range: LogRange
+  readonly decodeRows: (logs: readonly HistoryLog[]) => readonly Row[]
+  readonly toText: (row: Row) => string
+  /** For errors: `the moves of pool 0x…`. */
+  readonly what: string
+}
+
+/** Rows of logs, and the number of different endpoints that returned them. */
+export interface WitnessedLogs<Row> {
+  readonly rows: readonly Row[]
+  readonly witnesses: number
+}
+
+/** No endpoint accepts so long a range; `blocks` is the length to try next. */
+interface RangeTooWide extends Pick<UnavailableError, 'message'> {
+  readonly blocks: number
+}
+
+/** Reads logs from two endpoints. Throws as `readByQuorum`. */
+export async function readWitnessedLogs<Row>(
+  { client, filter, range, decodeRows, toText, what }: LogsQuery<Row>,
+  work: Work,
+): Promise<WitnessedLogs<Row> | RangeTooWide> {
+  const half = 'blockHash' in range ? 1 : Math.ceil((range.toBlock - range.fromBlock + 1) / 2)
+  let blocks: number | undefined
+  const attempt = async (endpoint: Endpoint, within: Work) => {
+    try {
+      return decodeRows(await createLogSource(endpoint, client.chain.id).logs(filter, range, within))
+    } catch (error) {
+      const { reaction } = error instanceof LogsRefusedError ? error : {}
+      if (reaction?.kind === 'late') blocks ??= half
+      if (reaction?.kind === 'range' || reaction?.kind === 'results') {
+        blocks = Math.min(blocks ?? half, reaction.blocks ?? half)
+      }
+      throw error
+    }
+  }
+  try {
+    const options = { work, what, toText: (rows: readonly Row[]) => rows.map(toText).join() }
+    const { value: rows, endpoints } = await readByQuorum(client, attempt, options)
+    return { rows, witnesses: endpoints.length }
+  } catch (error) {
+    if (blocks === undefined || !(error instanceof UnavailableError) || isUnavailable(error, 'disputed')) throw error
+    return { blocks: Math.max(1, blocks), message: error.message }
+  }
 }
