@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { validateLabel } from '../account/validation.ts'
 import type { Config } from '../config/config.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Output } from './output.ts'
+import type { Output } from './print.ts'
 
 /** Input and output of a command; `main.ts` supplies it. */
 export interface CommandIo {

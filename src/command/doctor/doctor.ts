@@ -27,8 +27,7 @@ import { withDatabase } from '../account_database.ts'
 import { type Command, CommandError, type CommandIo } from '../command.ts'
 import { print } from '../print.ts'
 import { examineDisk } from './disk.ts'
-import { type Examination, examineEvm, formatReason } from './evm.ts'
-import { examineSolana } from './solana.ts'
+import { type Examination, examineEvm, examineSolana, formatReason } from './evm.ts'
 
 /** Findings of one examined part. Endpoints are numbered, because their addresses may hold secrets. */
 interface Report {

@@ -1,4 +1,4 @@
-import type { Hex } from 'viem'
+import { type Hex, toHex } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import { blockAgeMaxSec } from '../../chain/block_age.ts'
 import { callByOverride } from '../../chain/call/bundle/bundle.ts'
@@ -6,18 +6,24 @@ import { callDeployless } from '../../chain/call/deployless.ts'
 import type { Chain } from '../../chain/chain.ts'
 import { createEndpoint } from '../../chain/evm/endpoint.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
-import { searchDepth } from '../../chain/past/state_canary.ts'
+import { readStateDepth, searchDepth, UNUSED_ADDRESS } from '../../chain/past/state_canary.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
 import { createHeadTracker } from '../../chain/rpc/endpoint_state.ts'
 import { parseQuantity } from '../../chain/rpc/value.ts'
+import { createSolanaClient, type SolanaClient, type SolanaSession } from '../../chain/solana/client.ts'
+import { CLOCK_ADDRESS } from '../../chain/solana/clock.ts'
+import { TOKEN_PROGRAM } from '../../chain/solana/token.ts'
+import type { Config } from '../../config/config.ts'
+import { ACCOUNT_KINDS, OBLIGATION_OWNER_OFFSET } from '../../family/kamino/read/accounts/layout.ts'
+import { KAMINO_MAINNET } from '../../finance/price/table/kamino.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Finding, failureFinding, okFinding, warningFinding } from '../../lib/finding.ts'
 import type { Log } from '../../lib/log.ts'
+import { decodeBase58Address } from '../../lib/text/base58.ts'
 import { canProveBlock } from '../../receipt/proof/collect.ts'
 import { findHintMethod } from '../../receipt/proof/hint.ts'
 import { ProofError } from '../../receipt/proof/lookup.ts'
-import { examineLogs, examineOldLogs, examineState, formatThousands, tryAnswer } from './past.ts'
 
 /** Dependencies of an examination, besides the endpoint. */
 export interface Examination {
@@ -196,4 +202,144 @@ function formatAge({ timestampSec }: PinnedBlock, head: PinnedBlock): string {
   ] as const
   const unit = units.find(([, length]) => minutes >= 2 * length)
   return unit === undefined ? '' : `, ${Math.round(minutes / unit[1])} ${unit[0]}`
+}
+
+/** Numbers of blocks of logs to request at once, largest first. */
+const WIDTHS = [100_000n, 10_000n, 2_000n, 500n, 100n, 10n, 1n] as const
+const WIDTH_RECOMMENDED = 10_000n
+/** The first block that can have logs. */
+const FIRST_BLOCK = 1n
+const STATE_COST =
+  'at_block, at_time, daily snapshots and prices of older blocks are 503 unless another endpoint has them'
+const LOGS_COST = 'events and profit and loss cannot be indexed from it'
+
+/** Examines how far back the endpoint keeps state. Unclear results count as no. */
+async function examineState(endpoint: Endpoint, head: bigint, work: Work): Promise<Finding> {
+  const depth = await readStateDepth(endpoint, head, work)
+  if (depth === 'all') return okFinding('past state', 'all blocks (archive)')
+  const found = depth === 0n ? 'none' : `at least ${formatThousands(depth)} blocks`
+  return warningFinding('past state', found, STATE_COST)
+}
+
+/** Examines how many blocks of logs the endpoint returns at once, near the newest block. */
+async function examineLogs(endpoint: Endpoint, head: bigint, work: Work): Promise<Finding> {
+  for (const width of WIDTHS) {
+    const fromBlock = head > width ? head - width + 1n : 0n
+    if (!(await isAnswered(readLogs(endpoint, { fromBlock, toBlock: head }, work), work.signal))) continue
+    const blocks = head - fromBlock + 1n
+    const found = `${formatThousands(blocks)} blocks at once${width === WIDTHS[0] ? ', or more' : ''}`
+    if (width >= WIDTH_RECOMMENDED) return okFinding('logs', found)
+    return warningFinding(
+      'logs',
+      found,
+      `indexing takes about ${formatThousands(WIDTH_RECOMMENDED / width)} times the requests`,
+    )
+  }
+  return warningFinding('logs', 'none', LOGS_COST)
+}
+
+/** Examines whether the endpoint still has logs of the first blocks. */
+async function examineOldLogs(endpoint: Endpoint, work: Work): Promise<Finding> {
+  const request = readLogs(endpoint, { fromBlock: FIRST_BLOCK, toBlock: FIRST_BLOCK }, work)
+  if (await isAnswered(request, work.signal)) return okFinding('old logs', 'yes')
+  return warningFinding('old logs', 'no', `older events are unavailable: ${LOGS_COST}`)
+}
+
+function readLogs(
+  endpoint: Endpoint,
+  { fromBlock, toBlock }: { readonly fromBlock: bigint; readonly toBlock: bigint },
+  work: Work,
+): Promise<number> {
+  const filter = { address: UNUSED_ADDRESS, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock) }
+  return endpoint.request({ method: 'eth_getLogs', params: [filter], parse: countItems }, work)
+}
+
+function countItems(result: unknown): number {
+  if (!Array.isArray(result)) throw new TypeError('Cannot read the logs: expected a list')
+  return result.length
+}
+
+async function isAnswered(request: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  return (await tryAnswer(request, signal)) !== undefined
+}
+
+/** Awaits a request; undefined if it fails, for any reason but an abort. */
+async function tryAnswer<T>(request: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await request
+  } catch (error) {
+    if (signal.aborted) throw error
+    return undefined
+  }
+}
+
+/** Formats a number with a comma between thousands. */
+function formatThousands(count: bigint): string {
+  return count.toLocaleString('en')
+}
+
+/** An address that owns nothing: neither a person nor a program has its key. */
+const UNOWNED_ADDRESS = CLOCK_ADDRESS
+/** Time limit of one request, milliseconds. */
+const SOLANA_QUESTION_MS = 10_000
+const UNKNOWN_ABILITIES = { listsTokenAccounts: undefined, searchesProgram: undefined }
+
+/**
+ * Examines one Solana endpoint: reads the cluster's clock, which every read includes, a wallet's token accounts and
+ * obligations, as the lists of positions do. Nodes exclude the programs with the most accounts from searches.
+ */
+export async function examineSolana(
+  { rpcUrls, ...options }: Config['solana'],
+  index: number,
+  { clock, log, work }: Examination,
+): Promise<readonly Finding[]> {
+  const client = createSolanaClient({ ...options, rpcUrls: rpcUrls.slice(index, index + 1), clock, log })
+  const startedMs = clock.monotonicMs()
+  try {
+    const { slot, timestampSec } = await client.read((session) => session.accounts([]), { work })
+    const ms = Math.round(clock.monotonicMs() - startedMs)
+    const ageSec = Math.round(clock.now() / 1_000 - Number(timestampSec))
+    return [
+      okFinding('answers', `in ${ms} ms`),
+      okFinding('head', `slot ${slot}, ${ageSec} s old`),
+      ...(await examineSearches(client, work)),
+    ]
+  } catch (error) {
+    if (work.signal.aborted) throw error
+    const { cause } = error as { readonly cause?: unknown }
+    const reason = cause instanceof Error ? cause.message : 'no valid answer in time'
+    return [failureFinding('answers', reason, 'unusable')]
+  } finally {
+    client.close()
+  }
+}
+
+async function examineSearches(client: SolanaClient, work: Work): Promise<readonly Finding[]> {
+  const { programId: program } = KAMINO_MAINNET
+  const { size, discriminator } = ACCOUNT_KINDS.obligation
+  const holds = [
+    { at: 0, bytes: Buffer.from(discriminator, 'hex') },
+    { at: OBLIGATION_OWNER_OFFSET, bytes: decodeBase58Address(UNOWNED_ADDRESS) },
+  ]
+  const tryRead = <T>(task: (session: SolanaSession) => Promise<T>) =>
+    tryAnswer(client.read(task, { work, budgetMs: SOLANA_QUESTION_MS }), work.signal)
+  await tryRead((session) => session.tokenAccounts(UNOWNED_ADDRESS, { program: TOKEN_PROGRAM }))
+  await tryRead((session) => session.programAccounts({ program, size, holds }))
+  const [{ listsTokenAccounts, searchesProgram } = UNKNOWN_ABILITIES] = client.getCapabilities(program)
+  return [
+    listsTokenAccounts === true
+      ? okFinding('token accounts', 'listed')
+      : warningFinding('token accounts', formatRefusal(listsTokenAccounts), 'it cannot list positions of a wallet'),
+    searchesProgram === true
+      ? okFinding('program search', 'yes')
+      : warningFinding(
+          'program search',
+          formatRefusal(searchesProgram),
+          'obligations of a wallet are found only at their usual addresses',
+        ),
+  ]
+}
+
+function formatRefusal(offers: boolean | undefined): string {
+  return offers === false ? 'refused' : 'no answer in time'
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 /*
  * A backup, step by step:
  *
- * 1. `command/backup/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
+ * 1. `command/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
  * 2. `write.ts` begins one read-only transaction and checks inside it that the schema is this program's (`tables.ts`).
  * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits .
  * 4. It commits, and the last line is the SHA-256 of all lines before it. All of it is compressed on the way.
@@ -11,7 +11,7 @@ import * as v from 'valibot'
  *
  * A restore:
  *
- * 1. `command/backup/restore.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is
+ * 1. `command/backup.ts` reads the whole file once and checks it to its last byte (`read.ts`); a pipe is
  *    checked while it is loaded.
  * 2. `restore.ts` checks that the backup is not newer than this program, and that the database has no rows.
  * 3. It creates a marker table, which keeps every process from serving, and begins one transaction.

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
-import { examineSolana } from '../../../../src/command/doctor/solana.ts'
+import { examineSolana } from '../../../../src/command/doctor/evm.ts'
 import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
