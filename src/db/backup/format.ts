@@ -5,7 +5,7 @@ import * as v from 'valibot'
  *
  * 1. `command/backup.ts` opens a connection of its own; `file.ts` opens a new file under an unfinished name.
  * 2. `write.ts` begins one read-only transaction and checks inside it that the schema is this program's (`tables.ts`).
- * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits .
+ * 3. It writes the header, each table's rows by a cursor, then counts, sequences and sums of credits.
  * 4. It commits, and the last line is the SHA-256 of all lines before it. All of it is compressed on the way.
  * 5. Once the file is on the disk, it gets its name.
  *

@@ -167,14 +167,7 @@ export function createPositionHistories<
     return { chainId, tokenId: id, history, state: undefined, block }
   }
 
-  /** Starts to read the tip of the only chain of the targets; undefined if there are several, most of them without positions. */
-  function readTip(targets: readonly FamilyTarget<Deployment>[], work: Work): Promise<Tip> | undefined {
-    const [first] = targets
-    return first === undefined || targets.length > 1 ? undefined : histories.readTip(first.client, work)
-  }
-
   return {
-    readTip,
     /**
      * The history of a position that was read, and the position at the end of that history. Throws `UnavailableError`
      * until the history is complete.
@@ -188,7 +181,9 @@ export function createPositionHistories<
       { id, chain_id: chainId, targets: configured, ...moment }: PositionSelection<Deployment>,
       work: Work,
     ): Promise<HistoryAtBlock> {
-      const pendingTip = readTip(configured, work)
+      const [first] = configured
+      const pendingTip =
+        first === undefined || configured.length > 1 ? undefined : histories.readTip(first.client, work)
       const { targets, reads } = await readAt(
         { targets: configured, moment, past: reader.past, work },
         async (resolved) => ({
@@ -210,16 +205,12 @@ export function createPositionHistories<
     },
     /** Profit and loss of listed positions, each at its block, in their order. Waits and throws as `TimedHistories`. */
     async readOutcomes(
-      list: Reading<Deployment> & {
-        readonly items: readonly Position[]
-        /** What `readTip` returned before the positions were read. */
-        readonly pendingTip?: Promise<Tip> | undefined
-      },
+      list: Reading<Deployment> & { readonly items: readonly Position[] },
       within: WaitLimits,
     ): Promise<readonly PnlOutcome[]> {
       const queries = list.items.map((position) => {
         const { query, block } = toHistoryQuery(position, list)
-        return { query: { ...query, pendingTip: list.pendingTip }, state: toState(position, block.timestampSec) }
+        return { query, state: toState(position, block.timestampSec) }
       })
       return await readPnlOutcomes(timedHistories, queries, within)
     },

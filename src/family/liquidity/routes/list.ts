@@ -56,7 +56,6 @@ export function listRoute<
     async read({ wallet, status, full, page, limit, ...query }, { work, untilMs, isStateOnly }) {
       const reader = connected()
       const targets = selectTargets(reader.targets, query, protocol)
-      const pendingTip = full && !isStateOnly ? histories().readTip(targets, work) : undefined
       const list = await readAt({ targets, moment: query, past: reader.past, work }, async (resolved) => {
         const reads = await reader
           .readWallet(wallet, { targets: resolved, isFull: full, work })
@@ -73,7 +72,7 @@ export function listRoute<
       const readPnls = (): Promise<readonly PnlOutcome[]> | readonly PnlOutcome[] =>
         isStateOnly
           ? list.items.map(() => ({ status: protocol.pnlStatusOfState }))
-          : histories().readOutcomes({ ...list, pendingTip }, { work, untilMs })
+          : histories().readOutcomes(list, { work, untilMs })
       const [figures, pnls] = await Promise.all([
         reader.readFull(list.items, { ...list, work }, list.reads),
         readPnls(),

@@ -9,7 +9,7 @@ import { allOrAbort } from '../../../../lib/async/parallel.ts'
 import { createPrefetcher } from '../../../../lib/async/prefetch.ts'
 import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { UnavailableError } from '../../../../lib/error.ts'
+import { AbortedError, UnavailableError } from '../../../../lib/error.ts'
 import { createAdaptiveConcurrency } from '../../position_history/adaptive_concurrency.ts'
 import { POSITION_FLOWS, type PositionFlow, readPositionFlows } from '../../position_history/position_flow.ts'
 import type { EnumerableExchange } from '../exchange.ts'
@@ -150,6 +150,7 @@ function createStateReader(clock: Clock): (query: StateQuery, work: Work) => Pro
   let groups = 0
 
   return async ({ client, target, tokenId, past }, work) => {
+    if (work.signal.aborted) throw new AbortedError('The caller left')
     const { chainId, contract } = target
     const key = [chainId, contract, past.number, past.timestampSec, ...work.requesters].join(':')
     const group = openGroups.get(key) ?? { no: groups++, tokenIds: new Set<bigint>() }
@@ -157,7 +158,7 @@ function createStateReader(clock: Clock): (query: StateQuery, work: Work) => Pro
     group.tokenIds.add(tokenId)
     const read = async (shared: Work) => {
       await waitForTurn()
-      openGroups.delete(key)
+      if (openGroups.get(key) === group) openGroups.delete(key)
       const calls = [...group.tokenIds].map((id) => ({ to: contract, data: encodePositions(id) }))
       const block = { chainId, number: past.number }
       const attempt = (endpoint: Endpoint, within: Work) => readMulticall(endpoint, { calls, block, clock }, within)
