@@ -1,7 +1,7 @@
 import type { ClientRequest } from 'node:http'
 
 /** Interim (1xx) answers before the final one: neither runtime limits them, and each takes a turn of the event loop. */
-const INTERIM_MAX = 10
+export const INTERIM_MAX = 10
 
 /** Calls `end` once the server of a request has sent more interim answers than any honest one does. */
 export function limitInterimAnswers(request: ClientRequest, end: () => void): void {

@@ -4,7 +4,8 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
-const CERTIFICATES = join(import.meta.dir, 'trigger/certificate')
+/** A certificate for `hook.test` and 127.0.0.1, and what signed it. */
+export const CERTIFICATES = join(import.meta.dir, 'trigger/certificate')
 /** What signed the certificate of receivers, which names `hook.test` and 127.0.0.1. */
 export const RECEIVER_CA = readFileSync(join(CERTIFICATES, 'ca.pem'), 'utf8')
 

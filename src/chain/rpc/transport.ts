@@ -49,11 +49,11 @@ export interface TransportOptions {
 /** Creates a JSON-RPC client over HTTP that checks every answer. Throws for a URL that `parseRpcUrl` refuses. */
 export function createTransport(options: TransportOptions) {
   const { clock, meanings = EVM_MEANINGS } = options
-  const httpClient = createHttpClient(clock)
-  const fetch = options.fetch ?? httpClient.fetch
   const target = parseRpcUrl(options.url)
   if (target === undefined) throw new Error(`Cannot use an endpoint: expected ${RPC_URL_EXPECTED}`)
   const { url, authorization } = target
+  const httpClient = createHttpClient(url, clock)
+  const fetch = options.fetch ?? ((_, request) => httpClient.send(request))
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json',

@@ -1,8 +1,12 @@
 import { afterEach, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import https from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { createHttpClient } from '../../../../src/chain/rpc/http_client.ts'
 import { createTransport } from '../../../../src/chain/rpc/transport.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { CERTIFICATES } from '../../../support/receiver.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
@@ -192,20 +196,87 @@ test('300 header fields, and a proxy in the environment, change nothing', async 
   }
 })
 
+test.each([
+  [
+    'chunks',
+    1,
+    (body: string) => `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  ],
+  ['a word that it closes', 2, (body: string) => `Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`],
+  [
+    'an idle time that is over',
+    2,
+    (body: string) => `Keep-Alive: timeout=1\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  ],
+  [
+    'another answer behind it',
+    2,
+    (body: string) => `Content-Length: ${body.length}\r\n\r\n${body}HTTP/1.1 200 OK\r\n\r\n`,
+  ],
+])('a connection is kept after an answer that leaves it in order: %s', async (_, connections, write) => {
+  const endpoint = await startEndpoint()
+  const transport = createTransport({ url: endpoint.url, timeoutMs: 10_000, clock: systemClock })
+  endpoint.answer = (socket, id) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${write(JSON.stringify({ jsonrpc: '2.0', id, result: id }))}`)
+  }
+  for (const id of [1, 2]) expect(await transport.send(REQUEST, never)).toBe(id)
+  expect(endpoint.sockets).toHaveLength(connections)
+})
+
+test('bytes on an idle connection close it, and are no answer', async () => {
+  const endpoint = await startEndpoint()
+  const transport = createTransport({ url: endpoint.url, timeoutMs: 10_000, clock: systemClock })
+  await transport.send(REQUEST, never)
+  const [kept] = endpoint.sockets
+  const closed = new Promise((resolve) => kept?.once('close', resolve))
+  if (kept !== undefined) writeResult(kept, 2)
+  await closed
+  expect(await transport.send(REQUEST, never)).toBe(2)
+  expect(endpoint.sockets).toHaveLength(2)
+})
+
+test('an endpoint over TLS is asked only with a trusted certificate of its name', async () => {
+  let requests = 0
+  const server = https.createServer(
+    { key: readFileSync(join(CERTIFICATES, 'hook.key')), cert: readFileSync(join(CERTIFICATES, 'hook.pem')) },
+    (request, response) => {
+      requests++
+      request.resume().on('end', () => response.end('{"jsonrpc":"2.0","id":1,"result":7}'))
+    },
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  stops.push(async () => void server.close())
+  const { port } = server.address() as AddressInfo
+  const ask = async (url: string, env: Readonly<Record<string, string>> = {}) => {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, 'ask.ts'), url], {
+      env: { ...process.env, ...env },
+    })
+    return (await child.stdout.text()).trim()
+  }
+  const trusting = { NODE_EXTRA_CA_CERTS: join(CERTIFICATES, 'ca.pem') }
+  expect(await ask(`https://127.0.0.1:${port}/`)).toBe('Cannot reach the endpoint (UNABLE_TO_VERIFY_LEAF_SIGNATURE)')
+  expect(await ask(`https://localhost:${port}/`, trusting)).toBe(
+    'Cannot reach the endpoint (ERR_TLS_CERT_ALTNAME_INVALID)',
+  )
+  expect(requests).toBe(0)
+  // The process ends although its connection is kept.
+  expect(await ask(`https://127.0.0.1:${port}/`, trusting)).toBe('7')
+})
+
 test('a request of a caller that has left is not sent', async () => {
   const endpoint = await startEndpoint()
-  const client = createHttpClient(systemClock)
+  const client = createHttpClient(endpoint.url, systemClock)
   const request = { method: 'POST', headers: {}, body: '{}', signal: AbortSignal.abort() } as const
-  await expect(client.fetch(endpoint.url, request)).rejects.toThrow()
+  await expect(client.send(request)).rejects.toThrow()
   expect(endpoint.requests).toBe(0)
 })
 
 test('of large bodies four are read at a time, and one that waits for its turn stands still', async () => {
   const endpoint = await startEndpoint()
-  const client = createHttpClient(systemClock)
+  const client = createHttpClient(endpoint.url, systemClock)
   const over = new AbortController()
   const ask = () =>
-    client.fetch(endpoint.url, { method: 'POST', headers: {}, body: '{"id":1}', signal: over.signal }).then(
+    client.send({ method: 'POST', headers: {}, body: '{"id":1}', signal: over.signal }).then(
       () => 'an answer',
       () => 'none',
     )
