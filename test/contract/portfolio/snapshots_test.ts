@@ -19,6 +19,7 @@ import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createTestServices } from '../../support/family.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
+import { createLenientClock } from '../../support/test_clock.ts'
 import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { countedClient, createPortfolio, listing } from './support.ts'
 
@@ -38,7 +39,7 @@ let database: TestDatabase
 let unlisted: Address
 let nowSec: number
 /** The chain's clock: moved by the tests that let a day pass. */
-const clock: Clock = { ...systemClock, now: () => nowSec * 1_000 }
+const clock: Clock = { ...createLenientClock(), now: () => nowSec * 1_000 }
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -94,11 +95,11 @@ const ABI = [
 
 function portfolioOver(
   overrides: Partial<FinanceChain> = {},
-  options: { db?: TestDatabase; tokens?: readonly Address[]; deployments?: { uniswapV3: [] } } = {},
+  options: { db?: TestDatabase; tokens?: readonly Address[]; deployments?: { uniswapV3: [] }; waiting?: Clock } = {},
 ) {
-  const { db = database, tokens = [], deployments = {} } = options
+  const { db = database, tokens = [], deployments = {}, waiting = clock } = options
   const { client, requests } = countedClient(listing(createDevnetChain(devnet, overrides), tokens))
-  return { portfolio: createPortfolio([client], { db: db.db, clock, deployments }), requests, client }
+  return { portfolio: createPortfolio([client], { db: db.db, clock: waiting, deployments }), requests, client }
 }
 
 interface WireSnapshot {
@@ -297,7 +298,10 @@ test('with a slow endpoint the answer reports progress, and a retry is complete'
   const slow = await startFaultyRpc(devnet.rpcUrl)
   try {
     slow.rule(({ method }) => (method === 'eth_call' ? { kind: 'delay', ms: 900 } : undefined))
-    const { portfolio } = portfolioOver({ rpcUrls: [slow.url] }, { db: fresh })
+    const { portfolio } = portfolioOver(
+      { rpcUrls: [slow.url] },
+      { db: fresh, waiting: { ...systemClock, now: clock.now } },
+    )
     const error = await ask(portfolio).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(UnavailableError)
     expect(String(error)).toMatch(/\d+ of \d+ days are read \(\d+ %\), ask again/)

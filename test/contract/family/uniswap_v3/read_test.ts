@@ -24,6 +24,7 @@ import {
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 
 const SIXTY = toWalletAddress('list of 60')
@@ -45,7 +46,7 @@ beforeAll(async () => {
 }, 120_000)
 
 async function readWallet(wallet: Address, mode?: LensMode): Promise<ChainRead & { requests: string[] }> {
-  const { client, requests } = countedClient(createDevnetChain(devnet))
+  const { client, requests } = countedClient(createDevnetChain(devnet), silentLog, createPatientClock())
   const { reader, targets: places } = createTestReader(client, mode === undefined ? {} : { mode })
   const [read] = await reader.readWallet(wallet, { targets: places, work: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')

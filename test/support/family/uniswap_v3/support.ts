@@ -38,14 +38,14 @@ export interface Counted {
 }
 
 /** Creates a client of the chain that records its requests. */
-export function countedClient(chain: FinanceChain, log: Log = silentLog): Counted {
+export function countedClient(chain: FinanceChain, log: Log = silentLog, clock = createHurriedClock()): Counted {
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
     const { method } = JSON.parse(String(init.body)) as { readonly method: string }
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  const client = createChainClient({ chain, clock: createHurriedClock(), log, fetch: counting })
+  const client = createChainClient({ chain, clock, log, fetch: counting })
   return { client: patiently(client), requests }
 }
 

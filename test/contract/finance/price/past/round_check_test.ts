@@ -4,13 +4,12 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { deployAll } from '../../../../devnet/aave_v3/deploy.ts'
 import { BANK, toWalletAddress } from '../../../../devnet/addresses.ts'
 import { createSend } from '../../../../devnet/transaction.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createPatientClock } from '../../../../support/test_clock.ts'
 import { createCode } from '../../token/balance/world.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
@@ -86,9 +85,10 @@ async function ask(
     rpcs.map(({ url }) => url),
     prices,
   )
-  const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
+  const clock = createPatientClock()
+  const client = createChainClient({ chain, clock, log: silentLog })
   clients.push(client)
-  const asked = { source: { kind: 'chain' }, tokens: [TOKEN], block, clock: systemClock } as const
+  const asked = { source: { kind: 'chain' }, tokens: [TOKEN], block, clock } as const
   const outcome = (await readPricesAt(client, asked, never)).get(TOKEN)
   return outcome?.kind === 'price' ? [outcome.price.units, outcome.witnesses] : [outcome?.because, outcome?.witnesses]
 }
