@@ -1,23 +1,21 @@
-import { userInfo } from 'node:os'
 import { type Actor, CLI_ACTOR } from '../../account/audit.ts'
+import { readOwnUser } from '../../db/embedded/user.ts'
 import { escapeLine } from '../../lib/text/display_text.ts'
 import type { CommandIo } from '../command.ts'
 
 const ACCOUNT_CHARS_MAX = 64
 
-/** Returns the author of a command's changes: the account that runs it, and the one that `sudo` was called by. */
-export function findActor({ environment }: Pick<CommandIo, 'environment'>, readAccount = readOwnAccount): Actor {
-  const account = readAccount()
-  const caller = environment['SUDO_USER'] ?? ''
-  const text = caller === '' || caller === account ? account : `${account}, sudo by ${caller}`
+/**
+ * Returns the author of a command's changes: number and name of the account that runs it, neither from the environment.
+ * For root also who called `sudo`, as a claim, because root can set the variable.
+ */
+export async function findActor(
+  { environment }: Pick<CommandIo, 'environment'>,
+  readUser = readOwnUser,
+): Promise<Actor> {
+  const { uid, name } = await readUser()
+  const account = name === undefined ? `uid ${uid}` : `uid ${uid} (${name})`
+  const claim = uid === 0 ? (environment['SUDO_USER'] ?? '') : ''
+  const text = claim === '' || claim === name ? account : `${account}, claims sudo by ${claim}`
   return { ...CLI_ACTOR, account: escapeLine(text).slice(0, ACCOUNT_CHARS_MAX) }
-}
-
-/** The name of the account, or its number if the system has no name for it, as in a container. */
-function readOwnAccount(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`
-  }
 }

@@ -11,7 +11,9 @@ export const instanceKeyCommands: readonly Command[] = [
     summary: 'Sign receipts with a new key; the old one stays published',
     run: async (args, io) => {
       const { instanceKey: pem } = io.config()
-      const { keyId, replaced } = await withAccountDatabase(io, (db) => rotateKey(db, { pem, by: findActor(io) }))
+      const { keyId, replaced } = await withAccountDatabase(io, async (db) =>
+        rotateKey(db, { pem, by: await findActor(io) }),
+      )
       const text = `Signing with key ${keyId}${replaced === null ? '' : ` instead of ${replaced}`} within a minute`
       print({ key_id: keyId, replaced }, { args, io, text })
     },

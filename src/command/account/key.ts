@@ -42,8 +42,8 @@ export const keyCommands: readonly Command[] = [
       const expires = args.options['expires']
       const expiresAt = expires === undefined ? undefined : parseTime(expires)
       const limits = parseLimits(args, createSwitchboard(io.config()))
-      const created = await withOrganization(io, organization, (db, organizationId) =>
-        createKey(db, { organizationId, name, expiresAt, limits, by: findActor(io) }),
+      const created = await withOrganization(io, organization, async (db, organizationId) =>
+        createKey(db, { organizationId, name, expiresAt, limits, by: await findActor(io) }),
       )
       printNewKey(created, { args, io, did: 'Created' })
     },
@@ -66,8 +66,8 @@ export const keyCommands: readonly Command[] = [
     summary: 'Refuse a key from its next call on',
     run: async (args, io) => {
       const [organization = '', keyId = ''] = args.positionals
-      const revoked = await withOrganization(io, organization, (db, organizationId) =>
-        revokeKey(db, { organizationId, keyId, by: findActor(io) }),
+      const revoked = await withOrganization(io, organization, async (db, organizationId) =>
+        revokeKey(db, { organizationId, keyId, by: await findActor(io) }),
       )
       print(revoked, { args, io, text: `Revoked key ${revoked.id}` })
     },
@@ -81,8 +81,8 @@ export const keyCommands: readonly Command[] = [
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)
       const [organization = '', keyId = ''] = args.positionals
-      const created = await withOrganization(io, organization, (db, organizationId) =>
-        rerollKey(db, { organizationId, keyId, graceSec, by: findActor(io) }),
+      const created = await withOrganization(io, organization, async (db, organizationId) =>
+        rerollKey(db, { organizationId, keyId, graceSec, by: await findActor(io) }),
       )
       printNewKey(created, { args, io, did: 'Replaced it by' })
     },

@@ -16,7 +16,7 @@ export const loginCommands: readonly Command[] = [
     run: async (args, io) => {
       const config = io.config()
       const { organizationId, ...link } = await withAccountDatabase(io, async (db) => {
-        const owner = { organizationId: await findOrganizationId(db, args), by: findActor(io) } as const
+        const owner = { organizationId: await findOrganizationId(db, args), by: await findActor(io) } as const
         return { ...owner, ...(await createLoginLink(db, owner)) }
       })
       const url = loginUrl(config, { secret: link.secret, isOperator: organizationId === null })
@@ -33,7 +33,7 @@ export const loginCommands: readonly Command[] = [
       if ((args.options['org'] === undefined) !== isAll)
         throw usageError('Cannot end sessions: expected either --all or --org')
       const ended = await withAccountDatabase(io, async (db) =>
-        endSessions(db, { organizationId: await findOrganizationId(db, args), by: findActor(io) }),
+        endSessions(db, { organizationId: await findOrganizationId(db, args), by: await findActor(io) }),
       )
       print({ ended }, { args, io, text: `Ended ${ended} ${ended === 1 ? 'session' : 'sessions'}` })
     },

@@ -57,8 +57,8 @@ export const organizationCommands: readonly Command[] = [
       const credits =
         creditsText === undefined ? 0 : parseWhole(creditsText, { what: 'credits', min: 1, max: GRANT_MAX })
       const created = await withAccountDatabase(io, async (db) => {
-        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: findActor(io) })
-        const owner = { organizationId: organization.id, by: findActor(io) } as const
+        const organization = await createOrganization(db, { name, rateLimit, triggerLimit, by: await findActor(io) })
+        const owner = { organizationId: organization.id, by: await findActor(io) } as const
         if (credits > 0) await grantCredits(db, { ...owner, credits, reason: 'created with them' })
         const key = args.flags.has('key') ? await createKey(db, { ...owner, name: 'default' }) : undefined
         return { ...organization, ...(credits > 0 ? { credits } : {}), ...(key === undefined ? {} : { key: key.key }) }
@@ -98,7 +98,7 @@ export const organizationCommands: readonly Command[] = [
     run: async (args, io) => {
       const deleted = await withOrganization(io, getFirst(args), async (db, id) => {
         if (!args.flags.has('yes')) await confirmDeletion(await readOrganization(db, id), io)
-        return setOrganizationState(db, 'delete', { id, by: findActor(io) })
+        return setOrganizationState(db, 'delete', { id, by: await findActor(io) })
       })
       print(deleted, { args, io, text: `Deleted organization ${deleted.id}` })
     },
@@ -146,7 +146,9 @@ function changeCommand(
     summary,
     run: async (args, io) => {
       const applyChange = createChange(args.positionals[1] ?? '')
-      const changed = await withOrganization(io, getFirst(args), (db, id) => applyChange(db, { id, by: findActor(io) }))
+      const changed = await withOrganization(io, getFirst(args), async (db, id) =>
+        applyChange(db, { id, by: await findActor(io) }),
+      )
       print(changed, { args, io, text: formatResult(changed) })
     },
   }
@@ -203,8 +205,8 @@ export const creditCommands: readonly Command[] = [
       const reasonText = args.options['reason']
       if (reasonText === undefined) throw usageError('Cannot grant credits: expected --reason')
       const reason = parseLabel(reasonText, 'reason', REASON_LENGTH_MAX)
-      const { grant, ...after } = await withOrganization(io, organization, (db, organizationId) =>
-        grantCredits(db, { organizationId, credits, reason, by: findActor(io) }),
+      const { grant, ...after } = await withOrganization(io, organization, async (db, organizationId) =>
+        grantCredits(db, { organizationId, credits, reason, by: await findActor(io) }),
       )
       const text = `Organization ${organization} has ${after.balance} credits`
       print(after, { args, io, text })

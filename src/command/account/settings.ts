@@ -33,7 +33,9 @@ function switchCommand(
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = createSwitchboard(io.config())
-      const changed = await withAccountDatabase(io, (db) => setSwitch(db, { name, on: isOn, board, by: findActor(io) }))
+      const changed = await withAccountDatabase(io, async (db) =>
+        setSwitch(db, { name, on: isOn, board, by: await findActor(io) }),
+      )
       const state = changed.on ? 'on' : changed.off_by === 'environment' ? 'off by the environment' : 'off'
       print(toTableRow(changed), { args, io, text: `${changed.name} is ${state}` })
     },

@@ -44,12 +44,8 @@ export async function initdbUser(): Promise<SystemUser | undefined> {
  * because PostgreSQL identifies it by name.
  */
 export async function sessionUsers(): Promise<readonly string[]> {
-  const uid = process.geteuid?.() ?? 0
-  const entries = await passwdEntries()
-  const findName = (id: number) => entries.find((entry) => entry.uid === id)?.name
-  const root = findName(0) ?? 'root'
-  // Not `userInfo()`, because Bun takes it from the environment.
-  const ownName = findName(uid) ?? (await readOwnName())
+  const { uid, name: ownName } = await readOwnUser()
+  const root = (await findName(0)) ?? 'root'
   if (ownName === undefined) {
     throw new Error(
       `Cannot start the embedded database: uid ${uid} has no entry in /etc/passwd, which PostgreSQL needs; ` +
@@ -57,6 +53,19 @@ export async function sessionUsers(): Promise<readonly string[]> {
     )
   }
   return [...new Set([root, ownName])]
+}
+
+/**
+ * Reads the user of this process; `name` is undefined if the system has none, as in a container. Not `userInfo()`,
+ * because Bun takes it from the environment.
+ */
+export async function readOwnUser(): Promise<{ readonly uid: number; readonly name: string | undefined }> {
+  const uid = process.geteuid?.() ?? 0
+  return { uid, name: (await findName(uid)) ?? (await readOwnName()) }
+}
+
+async function findName(uid: number): Promise<string | undefined> {
+  return (await passwdEntries()).find((entry) => entry.uid === uid)?.name
 }
 
 /** Asks `id`: users of macOS, and of directories such as LDAP, are not in /etc/passwd. */

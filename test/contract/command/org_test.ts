@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { userInfo } from 'node:os'
+import { execFileSync } from 'node:child_process'
 import { CLI_ACTOR, listAudit } from '../../../src/account/audit.ts'
 import { createOrganization, listOrganizations } from '../../../src/account/organization.ts'
 import { instanceKeyCommands } from '../../../src/command/account/instance_key.ts'
@@ -87,7 +87,19 @@ test('every change of a command names the account that ran it', async () => {
     'switch.off',
     'switch.on',
   ])
-  expect(new Set(since.map(({ actor, account }) => `${actor} ${account}`))).toEqual(
-    new Set([`cli ${userInfo().username}`]),
-  )
+  expect(new Set(since.map(({ actor, account }) => `${actor} ${account}`))).toEqual(new Set([`cli ${askSystem()}`]))
 })
+
+test('no variable says whose account ran a command', () => {
+  const module = require.resolve('../../../src/command/account/actor.ts')
+  const lie = { USER: 'evil', LOGNAME: 'evil', USERNAME: 'evil' }
+  const code = `console.log((await (await import('${module}')).findActor({ environment: {} })).account)`
+  const out = execFileSync(process.execPath, ['-e', code], { env: { ...process.env, ...lie }, encoding: 'utf8' })
+  expect(out.trim()).toBe(askSystem())
+})
+
+/** This process's account, as the system's own program tells it. */
+function askSystem(): string {
+  const [uid, name] = ['-u', '-un'].map((flag) => execFileSync('id', [flag], { encoding: 'utf8' }).trim())
+  return `uid ${uid} (${name})`
+}
