@@ -39,12 +39,15 @@ interface Limits {
 /** An organization with its balance and the sum of its grants. */
 export type FundedOrganization = Awaited<ReturnType<typeof organizationList>>[number]
 
-/** Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER, also if another one has the name. */
+/**
+ * Creates an organization without credits. Throws `CodedError` INVALID_PARAMETER, also if another one has the name, in
+ * any case of its letters, or if the name could be an id.
+ */
 export async function createOrganization(
   db: Database,
   options: Limits & { readonly name: string; readonly by: Actor },
 ): Promise<Organization> {
-  const name = validateLabel(options.name, 'name')
+  const name = validateName(options.name)
   const rateLimit = validateRateLimit(options.rateLimit ?? RATE_LIMIT_DEFAULT)
   const triggerLimit = validateTriggerLimit(options.triggerLimit ?? TRIGGER_LIMIT_DEFAULT)
   const limits = { rateLimit, triggerLimit }
@@ -107,15 +110,15 @@ export async function setOrganizationState(
 }
 
 /**
- * Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER, also if
- * another one has the name.
+ * Renames an organization, or sets its limits. Throws `CodedError` ORGANIZATION_NOT_FOUND, or INVALID_PARAMETER as
+ * `createOrganization`.
  */
 export async function updateOrganization(
   db: Database,
   options: Limits & { readonly id: string; readonly by: Actor; readonly name?: string | undefined },
 ): Promise<Organization> {
   const { id, by } = options
-  const name = options.name === undefined ? null : validateLabel(options.name, 'name')
+  const name = options.name === undefined ? null : validateName(options.name)
   const rateLimit = options.rateLimit === undefined ? null : validateRateLimit(options.rateLimit)
   const triggerLimit = options.triggerLimit === undefined ? null : validateTriggerLimit(options.triggerLimit)
   const [row] = await organizationUpdate(db, { id, name, rateLimit, triggerLimit, ...toAuditParams(by) })
@@ -150,6 +153,12 @@ export function organizationNotFoundError(id: string): CodedError {
 
 function nameTakenError(name: string): CodedError {
   return new CodedError('INVALID_PARAMETER', `Cannot call an organization "${name}": another one has that name`)
+}
+
+function validateName(text: string): string {
+  const name = validateLabel(text, 'name')
+  if (!ORGANIZATION_ID.test(name)) return name
+  throw new CodedError('INVALID_PARAMETER', 'Cannot use this name: expected one that does not look like an id, "org_…"')
 }
 
 function validateRateLimit(value: number): number {

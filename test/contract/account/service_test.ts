@@ -85,6 +85,31 @@ test('a name belongs to one organization until it is deleted', async () => {
   expect(await rename(otherId, 'Wanted')).toMatchObject({ name: 'Wanted' })
 })
 
+test('names that differ only in case or in the writing of their letters are one name', async () => {
+  const create = (name: string) => createOrganization(db, { by: CLI_ACTOR, name })
+  const [cafe, other] = [await create('Caf\u00e9 Noir'), await create('Caf\u00e9 Blanc')]
+  // Decomposed, upper case, full width, no-break space.
+  for (const same of ['Cafe\u0301 Noir', 'CAF\u00c9 NOIR', '\uff23af\u00e9 Noir', ' caf\u00e9\u00a0noir ']) {
+    await expect(create(same)).rejects.toThrow('another one has that name')
+    const renamed = updateOrganization(db, { by: CLI_ACTOR, id: other.id, name: same })
+    await expect(renamed).rejects.toThrow('another one has that name')
+    expect(await updateOrganization(db, { by: CLI_ACTOR, id: cafe.id, name: same })).toMatchObject({
+      name: same.trim(),
+    })
+  }
+  expect(await create('Cafe Noir')).toMatchObject({ name: 'Cafe Noir' })
+})
+
+test('no name looks like an id, because it could not be found', async () => {
+  const refusal = 'Cannot use this name: expected one that does not look like an id'
+  const { id } = await createOrganization(db, { by: CLI_ACTOR, name: 'org_' })
+  for (const name of [id, ' org_1 ']) {
+    await expect(createOrganization(db, { by: CLI_ACTOR, name })).rejects.toThrow(refusal)
+    await expect(updateOrganization(db, { by: CLI_ACTOR, id, name })).rejects.toThrow(refusal)
+  }
+  expect(await resolveOrganizationId(db, 'org_')).toBe(id)
+})
+
 test('organizations that had one name before it was refused stay usable, and one of them can be renamed', async () => {
   const ids = [await createAccount(db), await createAccount(db)].map(({ organizationId }) => organizationId)
   await db.run(`update organization set name = 'Twin' where id = any($1::text[])`, [ids])
