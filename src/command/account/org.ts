@@ -162,7 +162,8 @@ async function confirmDeletion({ id, name, balance }: FundedOrganization, io: Co
   const lost = `its keys stop working and its ${BigInt(balance).toLocaleString('en')} credits are lost`
   io.err(escapeLine(`This deletes organization ${id}, "${name}", for good: ${lost}. Type its name to go on:`))
   const answer = await readLine(terminal, io.stop)
-  if (answer !== name) throw new CommandError('Deleted nothing: that is not its name')
+  // Keyboards and file systems write the same letters in different ways.
+  if (answer.normalize('NFC') !== name.normalize('NFC')) throw new CommandError('Deleted nothing: that is not its name')
 }
 
 /** Reads one line of a terminal, without spaces around it; empty at its end. */

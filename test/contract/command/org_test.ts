@@ -41,6 +41,12 @@ test('org delete asks for the name, and deletes nothing for another answer or wi
   expect(await listNames()).toEqual([])
 })
 
+test('org delete takes the name as any keyboard writes it', async () => {
+  const { id } = await createOrganization(database.db, { by: CLI_ACTOR, name: 'Caf\u00e9' })
+  expect((await run(['org', 'delete', id], 'Cafe\n')).error?.message).toBe('Deleted nothing: that is not its name')
+  expect(await run(['org', 'delete', id], 'Cafe\u0301\n')).toMatchObject({ status: 0 })
+})
+
 test('org delete --yes deletes without asking', async () => {
   const { id } = await createOrganization(database.db, { by: CLI_ACTOR, name: 'Shop' })
   const { out, err } = await run(['org', 'delete', 'Shop', '--yes', '--json'])
