@@ -70,20 +70,20 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   /** Fires when the caller disconnects. */
   readonly signal: AbortSignal
   /** Address of the caller, for the log; absent without an HTTP request. */
-  readonly client?: { readonly ip: string }
+  readonly client?: { readonly ip: string } | undefined
 }
 
 /** Creates the exchange of an invocation. `settlementId` must be new: each exchange is charged separately. */
 export function createExchange(
   invocation: Invocation,
-  requester: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal'>,
+  requester: Pick<Exchange, 'principal' | 'requestId' | 'startedMs' | 'base' | 'signal' | 'client'>,
   settlementId: string,
 ): Exchange {
   const { endpoint, ...getRequest } = invocation
-  const { principal, requestId, startedMs, base, signal } = requester
+  const { principal, requestId, startedMs, base, signal, client } = requester
   const match = { kind: 'endpoint', endpoint, params: {} } as const
-  const { method } = endpoint.route
-  return { ...getRequest, principal, requestId, settlementId, startedMs, method, base, match, fault: undefined, signal }
+  const request = { requestId, settlementId, startedMs, method: endpoint.route.method, base, match, fault: undefined }
+  return { ...getRequest, ...request, principal, signal, client }
 }
 
 export interface ExchangeServices {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
+import type { Plane } from '../plane/plane.ts'
 import type { LoggedAddress } from '../request/client_address.ts'
 
 /** A finished request, without anything that its caller wrote but its id: no query, no key. */
@@ -12,17 +13,22 @@ interface AnsweredRequest {
   readonly credits: number
   /** Who pays; undefined for a request without a known key. */
   readonly caller: { readonly organizationId: string; readonly apiKeyId: string } | undefined
+  /** The plane that answered, if one did. */
+  readonly plane?: Plane
   readonly from?: LoggedAddress
 }
 
+const UNAUTHORIZED = 401
 const WINDOW_MS = 1_000
-/** Maximum number of lines a second: of all requests, and of those without a known key, which any client can send. */
-const LINES_MAX = 1_000
-const STRANGERS_MAX = 50
+/** Maximum number of lines a second of requests with a known key. */
+const CALLERS_MAX = 1_000
+/** Maximum of each group that any client can add to. */
+const GROUP_MAX = 50
 
 /**
  * Creates a function that logs a finished request: at `debug`, or at `info` if `isOn`, and then at most so many a second;
- * those left out are counted in one line.
+ * those left out are counted in one line. Strangers and each plane have lines of their own, and of these the refused
+ * credentials (401), so that no flood hides who tries secrets at the operator's login, or succeeds.
  */
 export function createAccessLog({
   log,
@@ -34,8 +40,11 @@ export function createAccessLog({
   readonly isOn: boolean
 }): (request: AnsweredRequest) => void {
   const level = isOn ? 'info' : 'debug'
-  let lines = 0
-  let strangers = 0
+  let callers = 0
+  const others: Record<'refused' | 'answered', Map<Plane | undefined, number>> = {
+    refused: new Map(),
+    answered: new Map(),
+  }
   let left = 0
   let isWindowOpen = false
 
@@ -45,7 +54,9 @@ export function createAccessLog({
       WINDOW_MS,
       () => {
         if (left > 0) log.info({ msg: 'Left out lines of answered requests', lines: left })
-        lines = strangers = left = 0
+        callers = left = 0
+        others.refused.clear()
+        others.answered.clear()
         isWindowOpen = false
       },
       { keepsAlive: false },
@@ -53,19 +64,23 @@ export function createAccessLog({
   }
 
   /** Counts a line; false if it is one too many. */
-  function isRoomFor(isStranger: boolean): boolean {
+  function isRoomFor(request: AnsweredRequest): boolean {
     if (!isWindowOpen) openWindow()
-    if (lines >= LINES_MAX || (isStranger && strangers >= STRANGERS_MAX)) {
-      left += 1
-      return false
-    }
-    lines += 1
-    if (isStranger) strangers += 1
-    return true
+    const isRoom = request.caller === undefined ? countOther(request) <= GROUP_MAX : ++callers <= CALLERS_MAX
+    if (!isRoom) left += 1
+    return isRoom
   }
 
-  return ({ requestId, route, status, latencyMs, credits, caller, from }) => {
-    if (isOn && !isRoomFor(caller === undefined)) return
+  function countOther({ plane, status }: AnsweredRequest): number {
+    const counts = others[status === UNAUTHORIZED ? 'refused' : 'answered']
+    const count = (counts.get(plane) ?? 0) + 1
+    counts.set(plane, count)
+    return count
+  }
+
+  return (request) => {
+    if (isOn && !isRoomFor(request)) return
+    const { requestId, route, status, latencyMs, credits, caller, from } = request
     const { organizationId: organization, apiKeyId: key } = caller ?? NO_CALLER
     const roundedMs = Math.round(latencyMs * 10) / 10
     const outcome = { route, status, latencyMs: roundedMs, credits }

@@ -175,6 +175,7 @@ export function createApp(options: AppOptions) {
         fault: planeFault,
         idempotency: idempotencyKey === null ? undefined : { key: idempotencyKey, settlementId: toSettlementId(fresh) },
         startedMs,
+        client: getClient(context),
       })
     }
     const path = table.canonical(sentPath)
@@ -253,7 +254,7 @@ export function createApp(options: AppOptions) {
   /** Planes have no CORS: no page of another origin may use them. */
   async function answerPlane(
     plane: Plane,
-    planeRequest: PlaneRequest & { readonly startedMs: number },
+    planeRequest: PlaneRequest & { readonly startedMs: number; readonly client: { readonly ip: string } },
   ): Promise<Response> {
     const { request, requestId } = planeRequest
     const { route, answer: act } = plane.find(planeRequest)
@@ -264,7 +265,8 @@ export function createApp(options: AppOptions) {
     finishRequest()
     const latencyMs = clock.monotonicMs() - planeRequest.startedMs
     recordMetrics({ route, status: answer.status, latencyMs, creditsCharged: 0 })
-    logAccess({ requestId, route, status: answer.status, latencyMs, credits: 0, caller: undefined })
+    const from = new LoggedAddress(planeRequest.client)
+    logAccess({ requestId, route, status: answer.status, latencyMs, credits: 0, caller: undefined, plane, from })
     return respond(answer, {
       requestId,
       requestHeaders: request.headers,

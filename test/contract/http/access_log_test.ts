@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { createLog } from '../../../src/lib/log.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
-import { openProcess } from '../../support/operator/scene.ts'
+import { openProcess, useLink } from '../../support/operator/scene.ts'
 import { createTestClock } from '../../support/test_clock.ts'
 
 /** The lines of requests, of which one has a secret key and a query, in a log of level `info`. */
@@ -30,6 +30,24 @@ test('ACCESS_LOG has a line for each request, which names who pays and nothing s
   expect(lines[1]).not.toContainKeys(['organization', 'key'])
   expect(text).not.toContain(key)
   expect(text).not.toMatch(/s3cr3t|24h/)
+}, 60_000)
+
+test('every line says where the request came from: pages and refused logins too', async () => {
+  const { db, close } = await testDatabase()
+  const lines: string[] = []
+  const log = createLog({ level: 'info', write: (line) => lines.push(line), clock: createTestClock() })
+  const { ask, close: end } = await openProcess(db, { ACCESS_LOG: 'on' }, { log })
+  await ask('/admin/v1/organizations', { key: 'guess' })
+  await useLink(ask, 'guess')
+  await ask('/dashboard/v1/keys')
+  await end()
+  await close()
+  const seen = lines.map((line) => JSON.parse(line)).map(({ route, status, from }) => [route, status, from])
+  expect(seen).toEqual([
+    ['GET /admin/v1/organizations', 401, '127.0.0.1'],
+    ['POST /login', 401, '127.0.0.1'],
+    ['GET /dashboard/v1/keys', 401, '127.0.0.1'],
+  ])
 }, 60_000)
 
 test('without ACCESS_LOG requests have no line', async () => {

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
+import type { Plane } from '../../../../src/http/plane/plane.ts'
 import { createAccessLog } from '../../../../src/http/server/access_log.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
+import { callTool } from '../../../support/mcp.ts'
+import { createMcpScene, ITEM } from '../../../support/mcp_scene.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 const CALLER = { organizationId: 'org_1', apiKeyId: 'key_1' }
@@ -46,16 +49,45 @@ test('a request is logged at debug, and at info if that is wanted, with its call
   }
 })
 
-test('lines are bounded in a second, those of strangers more, and what was left out is counted', async () => {
+test('lines are bounded in a second, those of strangers apart, and what was left out is counted', async () => {
   const { lines, clock, logAccess } = createScene(true)
   for (let sent = 0; sent < 60; sent++) logAccess({ ...REQUEST, caller: undefined })
   expect(lines).toHaveLength(50)
   for (let sent = 0; sent < 1_000; sent++) logAccess(REQUEST)
-  expect(lines).toHaveLength(1_000)
+  expect(lines).toHaveLength(1_050)
+  logAccess(REQUEST)
   await clock.advance(1_000)
-  expect(lines.splice(0).at(-1)).toEqual({ level: 'info', msg: 'Left out lines of answered requests', lines: 60 })
+  expect(lines.splice(0).at(-1)).toEqual({ level: 'info', msg: 'Left out lines of answered requests', lines: 11 })
   logAccess(REQUEST)
   await clock.advance(1_000)
   expect(lines).toHaveLength(1)
   expect(clock.pending).toBe(0)
 })
+
+test('no flood elsewhere hides refused logins, and no refused logins hide one that succeeds', () => {
+  const { lines, logAccess } = createScene(true)
+  const [operator, callers] = [createPlane('/admin'), createPlane('/dashboard')]
+  const send = (count: number, request: Partial<typeof REQUEST> & { readonly plane?: Plane }) => {
+    for (let sent = 0; sent < count; sent++) logAccess({ ...REQUEST, caller: undefined, ...request })
+    return lines.splice(0).length
+  }
+  expect(send(1_100, { caller: CALLER })).toBe(1_000)
+  expect(send(60, { status: 404 })).toBe(50)
+  expect(send(60, { status: 401 })).toBe(50)
+  expect(send(60, { status: 401, plane: callers })).toBe(50)
+  expect(send(60, { status: 401, plane: operator })).toBe(50)
+  expect(send(1, { status: 200, plane: operator })).toBe(1)
+})
+
+test('the line of a tool says where its call came from', async () => {
+  const { connect, lines } = createMcpScene()
+  const client = await connect('good')
+  await callTool(client, ITEM, { id: 1 })
+  await client.close()
+  const answered = lines.map((line) => JSON.parse(line)).filter(({ credits }) => credits > 0)
+  expect(answered).toEqual([expect.objectContaining({ msg: LINE.msg, status: 200, from: '127.0.0.1' })])
+})
+
+function createPlane(prefix: string): Plane {
+  return { prefix, takesIdempotencyKey: false, endpoints: [], find: () => expect.unreachable() }
+}
