@@ -49,7 +49,7 @@ export async function startEmbeddedDatabase(
   })
   await lifecycle.start({
     name: 'disk',
-    start: () => startJob(diskMetricsJob(metrics, { dataDir, log }), jobs),
+    start: () => startJob(diskMetricsJob(metrics, { dataDir, log, clock: jobs.clock }), jobs),
     stop: async (job) => job.stop(),
   })
   return embedded
