@@ -11,7 +11,7 @@ const PENDING_STATUS = 3
 export const migrateCommand: Command = {
   name: 'migrate',
   flags: {
-    'dry-run': `only list what would be applied, changing nothing: exit status 0 nothing, ${PENDING_STATUS} something`,
+    'dry-run': `only list what would be applied: exit status 0 nothing, ${PENDING_STATUS} something; tables stay as they are, but the embedded database is started if no service runs it`,
   },
   summary: 'Bring the tables of the database up to date',
   run: async (args, io) => {

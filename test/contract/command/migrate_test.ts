@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { FUNCTIONS, MIGRATIONS } from '../../../sql/files.ts'
 import { migrateCommand } from '../../../src/command/migrate.ts'
+import { findRunningEmbedded, startEmbedded } from '../../../src/db/embedded/embedded.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { runInProcess } from '../../support/command.ts'
-import { emptyDatabase } from '../../support/database.ts'
+import { emptyDatabase, temporaryDirectory } from '../../support/database.ts'
 
 test('migrate --dry-run lists what would be applied with status 3, and nothing with 0', async () => {
   const empty = await emptyDatabase()
@@ -19,4 +23,15 @@ test('migrate --dry-run lists what would be applied with status 3, and nothing w
   expect(await run('--dry-run')).toMatchObject({ status: 0, out: 'Everything is up to date' })
   expect(JSON.parse((await run('--dry-run', '--json')).out)).toEqual({ pending: [] })
   await empty.drop()
+}, 60_000)
+
+test('migrate --dry-run starts an embedded database that none runs, says so, and changes no table of it', async () => {
+  const dataDir = join(temporaryDirectory(), 'data')
+  const created = await startEmbedded({ dataDir, clock: systemClock, log: silentLog })
+  await created.close()
+  const run = (...words: string[]) =>
+    runInProcess([migrateCommand], ['migrate', ...words], { env: { DATA_DIR: dataDir } })
+  for (const _ of [1, 2]) expect(await run('--dry-run')).toMatchObject({ status: 3, err: '' })
+  expect(await findRunningEmbedded(dataDir)).toBeUndefined()
+  expect(migrateCommand.flags?.['dry-run']).toContain('the embedded database is started if no service runs it')
 }, 60_000)
