@@ -43,10 +43,9 @@ const TOKEN_REFUSALS: RefusalTable = {
 
 /** Creates a function that finds a refusal in a table, else among those of tokens. */
 export function explainBy(table: RefusalTable): HoldingExit['explain'] {
-  return (reason) => {
-    const word = readRefusal(reason)
-    return table[word] ?? TOKEN_REFUSALS[word]
-  }
+  // A contract may say any word, also the name of what every object has.
+  const refusals = new Map(Object.entries({ ...TOKEN_REFUSALS, ...table }))
+  return (reason) => refusals.get(readRefusal(reason))
 }
 
 /** The text of `Error(string)`, the selector of another error, or `Panic` with its code, in decimal digits. */
