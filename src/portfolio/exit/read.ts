@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { type ExitOutcome, type ExitQuery, executeUnits } from '../../chain/call/exit/execute.ts'
-import { type Endpoint, RpcRefusedError } from '../../chain/rpc/client.ts'
+import { type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -65,11 +65,7 @@ export function createExitReader(options: {
         const client = clients.get(exits.block.chainId)
         if (client === undefined) return undefined
         const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock }
-        return await client.read((endpoint, within) => tryUnits(endpoint, query, within), {
-          work,
-          budgetMs: BUDGET_MS,
-          ...(isDated && { past: exits.block }),
-        })
+        return await tryUnits(client, query, { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) })
       }
       return await readExit(rows, exits?.list() ?? [], run)
     },
@@ -141,12 +137,25 @@ async function settle(
   }
 }
 
-/** Executes units; undefined if the endpoint does not override code. */
-async function tryUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promise<ExitOutcome | undefined> {
+/** Executes units at the first endpoint that overrides code; undefined if all that were asked refuse to. */
+async function tryUnits(
+  client: FinanceClient,
+  query: ExitQuery,
+  options: ReadOptions,
+): Promise<ExitOutcome | undefined> {
+  const failures: unknown[] = []
   try {
-    return await executeUnits(endpoint, query, work)
+    return await client.read(async (endpoint, work) => {
+      try {
+        return await executeUnits(endpoint, query, work)
+      } catch (error) {
+        failures.push(error)
+        throw error
+      }
+    }, options)
   } catch (error) {
-    if (error instanceof RpcRefusedError) return undefined
+    const isRefused = failures.length > 0 && failures.every((each) => each instanceof RpcRefusedError)
+    if (isRefused && !options.work.signal.aborted) return undefined
     throw error
   }
 }

@@ -96,9 +96,14 @@ interface Answer {
 
 async function ask(
   wallet: Address,
-  options?: { readonly tellsExits?: boolean; readonly more?: readonly []; readonly at?: string },
+  options?: {
+    readonly tellsExits?: boolean
+    readonly more?: readonly []
+    readonly at?: string
+    readonly rpcUrls?: readonly string[]
+  },
 ) {
-  const chain = { ...createDevnetChain(devnet), rpcUrls: [faulty.url] }
+  const chain = { ...createDevnetChain(devnet), rpcUrls: options?.rpcUrls ?? [faulty.url] }
   const { client } = countedClient(chain)
   const { more = [createMoodFamily(options)], at = '' } = options ?? {}
   const { reply, credits } = await createPortfolio([client], { more }).exit(`wallet=${wallet}&chain_id=10${at}`)
@@ -153,6 +158,17 @@ test('what a family does not tell, and what no endpoint executes, is unsupported
       expect(find(refused, family)).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
     }
     expect(refused).toMatchObject({ complete: false, executed_as: null, arrives_usd: '0.000000' })
+  }
+})
+
+test('an endpoint that does not execute leaves it to another', async () => {
+  await setMood('Plain')
+  for (const how of ['ignore', 'refuse'] as const) {
+    faulty.rule(() => ({ kind: 'no_overrides', how }))
+    const answer = await ask(WALLET, { rpcUrls: [faulty.url, devnet.rpcUrl] })
+    faulty.rule(() => undefined)
+    expect(find(answer, 'mood')).toEqual({ arrives: String(AMOUNT), blocked_by: null, detail: null })
+    expect(answer).toMatchObject({ complete: true, executed_as: 'own_code' })
   }
 })
 
