@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type ExitOutcome, type ExitQuery, executeUnits } from '../../chain/call/exit/execute.ts'
+import { type ExitOutcome, type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
 import { type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
@@ -7,13 +7,15 @@ import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { AssetsRead, Row } from '../sum/row.ts'
-import { attribute, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
+import { attribute, type Blockage, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
 import { abandon, findAbandonment, getFreeExit } from './settle.ts'
 
 /** Most units that an exit executes, the worthiest: strangers can give a wallet any number of positions. */
 const UNITS_MAX = 300
 /** Time limit over all calls and attempts, milliseconds. */
 const BUDGET_MS = 12_000
+/** Time after which nothing more is tried, and what there is is answered, milliseconds. */
+const TRIAL_MS = 8_000
 
 /** How an exit was executed. */
 export const EXECUTIONS = ['own_code', 'replaced_code'] as const
@@ -60,11 +62,12 @@ export function createExitReader(options: {
   return {
     async read({ wallet, read, isDated, rows }, work) {
       const { exits } = read ?? {}
+      const untilMs = clock.monotonicMs() + TRIAL_MS
       const run: Run = async (units) => {
         if (exits === undefined || units.length === 0) return undefined
         const client = clients.get(exits.block.chainId)
         if (client === undefined) return undefined
-        const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock }
+        const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock, untilMs }
         return await tryUnits(client, query, { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) })
       }
       return await readExit(rows, exits?.list() ?? [], run)
@@ -88,7 +91,7 @@ async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], ru
   const [tried, omitted] = [units.slice(0, UNITS_MAX), units.slice(UNITS_MAX)]
   const first = await run(tried.map(({ exit }) => exit))
   const found = [
-    ...tried.map(({ exit, rows }, index) => attribute(exit, rows, first?.units[index] ?? UNSUPPORTED)),
+    ...tried.map(({ exit, rows }, index) => attributeOutcome(exit, rows, first?.units[index] ?? UNSUPPORTED)),
     ...omitted.map(({ exit, rows }) => attribute(exit, rows, TOO_COSTLY)),
   ]
   const settled = await settle(found, run)
@@ -110,6 +113,19 @@ async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], ru
 const UNSUPPORTED = { kind: 'unsupported' } as const
 const TOO_COSTLY = { kind: 'too_costly' } as const
 
+/** Why a unit was not tried. */
+const UNTRIED = {
+  late: 'It was not tried in time',
+  suspected: 'It was not tried, because a contract that it depends on used up the gas of others',
+} as const
+
+/** Attributes what came of a unit, or says why it was not tried. */
+function attributeOutcome(exit: HoldingExit, rows: readonly Row[], outcome: UnitOutcome): UnitExit {
+  if (outcome.kind !== 'too_costly' || outcome.untried === undefined) return attribute(exit, rows, outcome)
+  const blockage: Blockage = { reason: 'too_costly', detail: UNTRIED[outcome.untried] }
+  return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [] }
+}
+
 /** Leaves debts unpaid where repaying costs more than it brings, and takes out what they do not hold. */
 async function settle(
   units: readonly UnitExit[],
@@ -125,7 +141,7 @@ async function settle(
   const again = new Map(
     free.map(({ exit, abandonment: { unit } }, index) => [
       unit,
-      attribute(exit, unit.rows, second?.units[index] ?? UNSUPPORTED),
+      attributeOutcome(exit, unit.rows, second?.units[index] ?? UNSUPPORTED),
     ]),
   )
   return {

@@ -4,6 +4,7 @@ import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { defineFamily } from '../../../src/family/contract.ts'
 import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
 import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -11,6 +12,7 @@ import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { amounts } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { createPatientClock } from '../../support/test_clock.ts'
 import { countedClient, createPortfolio } from './support.ts'
 
 const ABI = parseAbi(['function setMood(uint8)', 'function pay(uint256)'])
@@ -101,12 +103,13 @@ async function ask(
     readonly more?: readonly []
     readonly at?: string
     readonly rpcUrls?: readonly string[]
+    readonly clock?: Clock
   },
 ) {
   const chain = { ...createDevnetChain(devnet), rpcUrls: options?.rpcUrls ?? [faulty.url] }
   const { client } = countedClient(chain)
-  const { more = [createMoodFamily(options)], at = '' } = options ?? {}
-  const { reply, credits } = await createPortfolio([client], { more }).exit(`wallet=${wallet}&chain_id=10${at}`)
+  const { more = [createMoodFamily(options)], at = '', clock = systemClock } = options ?? {}
+  const { reply, credits } = await createPortfolio([client], { more, clock }).exit(`wallet=${wallet}&chain_id=10${at}`)
   return { ...(reply.data as Answer), credits }
 }
 
@@ -170,6 +173,18 @@ test('an endpoint that does not execute leaves it to another', async () => {
     expect(find(answer, 'mood')).toEqual({ arrives: String(AMOUNT), blocked_by: null, detail: null })
     expect(answer).toMatchObject({ complete: true, executed_as: 'own_code' })
   }
+})
+
+test('what is not tried in time says so, and the wallet is answered', async () => {
+  await setMood('Plain')
+  const clock = createPatientClock()
+  let elapsedMs = 0
+  const answer = await ask(WALLET, { clock: { ...clock, monotonicMs: () => (elapsedMs += 10_000) } })
+  for (const family of ['mood', 'uniswap-v3']) {
+    const detail = 'It was not tried in time'
+    expect(find(answer, family)).toEqual({ arrives: null, blocked_by: 'too_costly', detail })
+  }
+  expect(answer).toMatchObject({ complete: true, executed_as: 'own_code', arrives_usd: '0.000000' })
 })
 
 test('a wallet with code of its own is told that this was replaced', async () => {

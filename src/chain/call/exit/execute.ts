@@ -1,6 +1,7 @@
 import type { Address, Hex } from 'viem'
+import { startDeadline, untilAborted } from '../../../lib/async/abort.ts'
 import { forEachLimit } from '../../../lib/async/parallel.ts'
-import type { Work } from '../../../lib/async/work.ts'
+import { limitWork, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
@@ -30,12 +31,16 @@ export interface ExitQuery {
   readonly lenders: readonly Address[]
   readonly block: Block
   readonly clock: Clock
+  /** Monotonic time by the clock, milliseconds, after which nothing more is tried. */
+  readonly untilMs: number
 }
 
 /** Outcomes of a unit's steps, in their order; or why nothing of it was tried. */
 export type UnitOutcome =
   | { readonly kind: 'run'; readonly steps: readonly StepOutcome[]; readonly lenders: readonly Address[] }
-  | { readonly kind: 'too_costly' | 'unsupported' }
+  /** `untried`: why it is too costly although it was not tried: the time was over, or by its suspects. */
+  | { readonly kind: 'too_costly'; readonly untried?: 'late' | 'suspected' }
+  | { readonly kind: 'unsupported' }
 
 /** What came of an execution. */
 export interface ExitOutcome {
@@ -48,18 +53,20 @@ export interface ExitOutcome {
 /**
  * Executes units as the wallet at one block, and undoes them. A unit with loans has a call of its own, so that no
  * lender takes part in it; the others share pages. A unit to which the wallet itself is a party is `unsupported`, one
- * that takes too much gas alone, or depends on a contract that used it up twice, `too_costly`. Throws
- * `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of
- * another block, and as `Endpoint.call`.
+ * that takes too much gas alone, depends on a contract that used it up twice, or was not done in time, `too_costly`.
+ * Throws `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of another block, and as
+ * `Endpoint.call`.
  */
 export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: Work): Promise<ExitOutcome> {
-  const { wallet, units, block, clock } = query
+  const { wallet, units, block, clock, untilMs } = query
+  const deadline = startDeadline(untilMs - clock.monotonicMs(), { parent: work.signal, clock })
+  const ended = new AbortController()
   const read = async (lens: LensAccess): Promise<ExitOutcome> => {
     const outcomes: UnitOutcome[] = units.map(() => ({ kind: 'unsupported' }))
     const places = units.flatMap((unit, place) => (listParties(unit).has(toKey(wallet)) ? [] : { unit, place }))
     const borrowing = places.filter(({ unit }) => unit.steps.some(({ loan }) => loan !== undefined))
     const free = places.filter((each) => !borrowing.includes(each))
-    const run = createRunner(lens, query)
+    const run = limitRunner(createRunner(lens, query), { deadline, parent: work.signal })
     const keep = (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => {
       for (const [index, { place }] of page.entries()) {
         const result = results[index]
@@ -72,7 +79,13 @@ export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: W
     return { units: outcomes, hasOwnCode: codeSize > 0 }
   }
   const reading = { topic: 'exit', runtime: LENS_RUNTIME, chainId: block.chainId, modes: ['override'], clock } as const
-  return await readByLens(endpoint, { ...reading, read }, work)
+  try {
+    return await readByLens(endpoint, { ...reading, read }, limitWork(work, ended.signal))
+  } finally {
+    deadline.stop()
+    // Calls that were late are still under way.
+    ended.abort()
+  }
 }
 
 /** A unit and its place among all. */
@@ -196,7 +209,24 @@ async function runOrRefuse(page: readonly PlacedUnit[], run: Run): Promise<reado
   }
 }
 
+/** Leaves out what is not run by the deadline, so that what was run before is not lost. */
+function limitRunner(
+  run: Run,
+  { deadline, parent }: { readonly deadline: ReturnType<typeof startDeadline>; readonly parent: AbortSignal },
+): Run {
+  return async (units, ...options) => {
+    if (deadline.remainingMs() === 0) return units.map(() => LATE)
+    try {
+      return await untilAborted(run(units, ...options), deadline.signal)
+    } catch (error) {
+      if (deadline.signal.aborted && !parent.aborted) return units.map(() => LATE)
+      throw error
+    }
+  }
+}
+
 const TOO_COSTLY: UnitOutcome = { kind: 'too_costly' }
+const LATE: UnitOutcome = { kind: 'too_costly', untried: 'late' }
 
 /** Size of the code at the wallet, bytes. */
 async function readCodeSize({ call }: LensAccess, { wallet, block }: ExitQuery): Promise<number> {

@@ -5,12 +5,13 @@ import { LENS_RUNTIME } from '../../../../src/chain/call/exit/lens_artifact.ts'
 import { type ExitStep, type ExitUnit, encodeUnits, type StepOutcome } from '../../../../src/chain/call/exit/step.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { createSend, type Send } from '../../../devnet/transaction.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
+import { createTestClock } from '../../../support/test_clock.ts'
 
 const never = createWork(new AbortController().signal)
 const MOODS = ['Plain', 'Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Reenters', 'Lies', 'Refuses', 'Keeps'] as const
@@ -54,9 +55,15 @@ function move(token: Address, amount: bigint, more: Partial<ExitStep> = {}): Exi
   return { tokens: [token], calls: [{ to: token, data }], ...more }
 }
 
-async function execute(units: readonly ExitUnit[], { as = wallet, lenders = [lender] } = {}) {
+const MINUTE_MS = 60_000
+
+async function execute(
+  units: readonly ExitUnit[],
+  { as = wallet, lenders = [lender], clock = systemClock as Clock, limitMs = MINUTE_MS } = {},
+) {
   const block = await readLatestBlock(chain.endpoint, 1, never)
-  return await executeUnits(chain.endpoint, { wallet: as, units, lenders, block, clock: systemClock }, never)
+  const untilMs = clock.monotonicMs() + limitMs
+  return await executeUnits(chain.endpoint, { wallet: as, units, lenders, block, clock, untilMs }, never)
 }
 
 /** Outcomes of the steps of each unit: what arrived of the first token, or what became of the step. */
@@ -149,6 +156,33 @@ test('a contract that used up the gas of two steps is not called again on later 
   expect([all[0], all.at(-1)]).toEqual([[2n], [3n]])
   expect(all.filter((each) => each === 'too_costly').length).toBeGreaterThan(30)
   expect(new Set(all.slice(1, -1).flat())).toEqual(new Set(['too_costly']))
+})
+
+test('what is done when the time is over is answered, and the rest is told as not tried', async () => {
+  await setMood('Plain')
+  const pay = { steps: [move(good, 2n)] }
+  const repay = { steps: [move(good, -400n, { loan: { token: good, amount: 400n } })] }
+  for (const { units, pages, done, limitMs = MINUTE_MS } of [
+    { units: Array<ExitUnit>(60).fill(pay), pages: 1, done: 25 },
+    { units: Array<ExitUnit>(6).fill(repay), pages: 0, done: 0 },
+    { units: [pay, repay], pages: 0, done: 0, limitMs: 0 },
+  ]) {
+    const clock = createTestClock()
+    let calls = 0
+    chain.rpc.rule(({ method, params: [call] }) => {
+      const isCode = (call as { readonly data?: string }).data?.length === encodeUnits(wallet, []).length
+      if (method !== 'eth_call' || isCode || ++calls <= pages) return undefined
+      void clock.advance(MINUTE_MS)
+      return { kind: 'hang' }
+    })
+    const { units: results, hasOwnCode } = await execute(units, { clock, limitMs })
+    const late = { kind: 'too_costly', untried: 'late' }
+    expect(results).toMatchObject(
+      units.map((_, index) => (index < done ? { kind: 'run', steps: [{ kind: 'done' }] } : late)),
+    )
+    expect(hasOwnCode).toBeFalse()
+    if (limitMs === 0) expect(calls).toBe(0)
+  }
 })
 
 test('whoever re-enters is answered as an account without code would, also with the code of the lens', async () => {
