@@ -11,6 +11,7 @@ import { decodeLensPage } from '../cursor.ts'
 import { type LensAccess, readByLens } from '../lens.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { decodeOutcome, type ExitUnit, encodeUnits, type StepOutcome } from './step.ts'
+import { createStrikes } from './strike.ts'
 
 /** Units in one call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
 const PAGE_SIZE = 25
@@ -18,8 +19,6 @@ const PAGE_SIZE = 25
 const LENDERS_MAX = 8
 /** Calls with loans that run at a time. */
 const CALLS_MAX = 4
-/** Times that a contract may use up a step's gas before what else depends on it is left out. */
-const STRIKES_MAX = 2
 /** Size that stands for the lens' own code. */
 const OWN_CODE = 0xffff_ffff
 
@@ -53,7 +52,7 @@ export interface ExitOutcome {
 /**
  * Executes units as the wallet at one block, and undoes them. A unit with loans has a call of its own, so that no
  * lender takes part in it; the others share pages. A unit to which the wallet itself is a party is `unsupported`, one
- * that takes too much gas alone, depends on a contract that used it up twice, or was not done in time, `too_costly`.
+ * that takes too much gas alone, depends on contracts that used it up before, or was not done in time, `too_costly`.
  * Throws `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of another block, and as
  * `Endpoint.call`.
  */
@@ -129,22 +128,20 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
 
 const NONE: ReadonlySet<never> = new Set()
 
-/** Runs pages one after the other: a contract that used up the gas of two steps is not called again. */
+/** Runs pages one after the other: what used up the gas of two units is not called again. */
 async function runPages(
   placed: readonly PlacedUnit[],
   run: Run,
   keep: (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => void,
 ): Promise<void> {
-  const strikes = new Map<string, number>()
-  const isStruck = ({ unit: { suspects = [] } }: PlacedUnit) =>
-    suspects.some((each) => (strikes.get(toKey(each)) ?? 0) >= STRIKES_MAX)
+  const strikes = createStrikes()
   let left = placed
   let pageSize = PAGE_SIZE
   while (left.length > 0) {
-    const struck = left.filter(isStruck)
+    const struck = left.filter(({ unit }) => strikes.isStruck(unit))
     keep(
       struck,
-      struck.map(() => TOO_COSTLY),
+      struck.map(() => SUSPECTED),
     )
     left = left.filter((each) => !struck.includes(each))
     const page = left.slice(0, pageSize)
@@ -156,20 +153,10 @@ async function runPages(
     const outcomes = results.length === 0 ? page.map(() => TOO_COSTLY) : results
     keep(page, outcomes)
     left = left.slice(outcomes.length)
-    countStrikes(page, outcomes, strikes)
-  }
-}
-
-/** Counts the steps whose gas was used up, by what may have done it. */
-function countStrikes(
-  page: readonly PlacedUnit[],
-  outcomes: readonly UnitOutcome[],
-  strikes: Map<string, number>,
-): void {
-  for (const [index, { unit }] of page.entries()) {
-    const outcome = outcomes[index]
-    if (outcome?.kind !== 'run' || outcome.steps.every(({ kind }) => kind !== 'too_costly')) continue
-    for (const each of unit.suspects ?? []) strikes.set(toKey(each), (strikes.get(toKey(each)) ?? 0) + 1)
+    for (const [index, { unit }] of page.entries()) {
+      const outcome = outcomes[index]
+      if (outcome?.kind === 'run') strikes.note(unit, outcome.steps)
+    }
   }
 }
 
@@ -227,6 +214,7 @@ function limitRunner(
 
 const TOO_COSTLY: UnitOutcome = { kind: 'too_costly' }
 const LATE: UnitOutcome = { kind: 'too_costly', untried: 'late' }
+const SUSPECTED: UnitOutcome = { kind: 'too_costly', untried: 'suspected' }
 
 /** Size of the code at the wallet, bytes. */
 async function readCodeSize({ call }: LensAccess, { wallet, block }: ExitQuery): Promise<number> {

@@ -158,6 +158,31 @@ test('a contract that used up the gas of two steps is not called again on later 
   expect(new Set(all.slice(1, -1).flat())).toEqual(new Set(['too_costly']))
 })
 
+test('an innocent contract beside a hostile one is tried, as long as not too much gas is used up', async () => {
+  await setMood('Loops')
+  const hook = toWalletAddress('innocent hook')
+  const fill = Array<ExitUnit>(25).fill({ steps: [move(good, 1n)] })
+  const hostile = (...suspects: readonly Address[]): ExitUnit => ({
+    steps: [move(bad, 1n)],
+    suspects: [bad, ...suspects],
+  })
+  const innocent: ExitUnit = { steps: [move(good, 5n)], suspects: [hook] }
+  const shared = { ...innocent, suspects: [hook, bad] }
+  const tried = await outcomes([
+    hostile(hook),
+    hostile(hook),
+    ...fill,
+    innocent,
+    shared,
+    { ...innocent, suspects: [bad] },
+  ])
+  expect(tried.slice(-3)).toEqual([[5n], 'too_costly', [5n]])
+  const many = Array.from({ length: 10 }, (_, index) => hostile(toWalletAddress(`hostile ${index}`)))
+  expect((await outcomes([...many.slice(1), ...fill, innocent])).at(-1)).toEqual([5n])
+  const { units } = await execute([...many, ...fill, innocent, { steps: [move(good, 5n)] }])
+  expect(units.slice(-2)).toMatchObject([{ kind: 'too_costly', untried: 'suspected' }, { kind: 'run' }])
+})
+
 test('what is done when the time is over is answered, and the rest is told as not tried', async () => {
   await setMood('Plain')
   const pay = { steps: [move(good, 2n)] }
