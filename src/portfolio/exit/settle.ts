@@ -37,19 +37,25 @@ export function getFreeExit({ unit: { exit }, isInsolvent }: Abandonment): Holdi
 }
 
 /**
- * Replaces what arrives by what arrives without repaying, and says of the account's rows why; `again`: the outcome of
- * `getFreeExit`, if it has steps.
+ * Replaces what arrives by what arrives without repaying; `again`: the outcome of `getFreeExit`, if it has steps. A row of
+ * the account says what kept it from arriving although all was repaid, and one that did arrive that the debts hold it.
  */
 export function abandon({ unit, rows: account, isInsolvent }: Abandonment, again: UnitExit | undefined): UnitExit {
   const { rows, lines } = unit
-  const first = rows.flatMap((row, index) => (account.has(row) ? (lines[index]?.blockage ?? []) : []))[0]
-  const blockage: Blockage =
-    isInsolvent || first === undefined
+  const stuck = rows.find(
+    (row, index) => account.has(row) && row.kind !== 'borrowed' && lines[index]?.blockage !== undefined,
+  )
+  const held: Blockage =
+    isInsolvent || stuck === undefined
       ? { reason: 'insolvent', detail: INSOLVENT }
-      : { reason: first.reason, detail: `Repaying would take more than what arrives: ${first.detail}` }
+      : {
+          reason: 'unsupported',
+          detail: `The account is left behind: not all of its ${stuck.token.symbol} arrives, and repaying takes more than the rest`,
+        }
   const left = rows.map((row, index): RowExit => {
-    const line = again?.lines[index] ?? { arrived: 0n, blockage }
-    return account.has(row) && line.blockage !== undefined ? { ...line, blockage } : line
+    const line = again?.lines[index] ?? { arrived: 0n, blockage: held }
+    if (!account.has(row) || line.blockage === undefined) return line
+    return { ...line, blockage: isInsolvent ? held : (lines[index]?.blockage ?? held) }
   })
   return { ...unit, lines: left, outside: [] }
 }

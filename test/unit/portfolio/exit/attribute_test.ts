@@ -188,7 +188,7 @@ test('an account that brings less than it takes is left behind, and says whether
   expect(settle([debt, collateral(12n), lent], stuck, done(2n), done(5n))).toMatchObject({
     isInsolvent: false,
     lines: [
-      [0n, 'paused'],
+      [0n, 'unsupported'],
       [2n, 'paused'],
       [5n, undefined],
     ],
