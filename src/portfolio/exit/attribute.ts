@@ -59,17 +59,18 @@ export function toUnitKey(position: HoldingExit['position']): string {
 
 /**
  * Attributes what arrived to the rows of a unit: of each token no more than the rows have, because a hook may promise a
- * bonus to every position, and fees before principal. What was repaid of a debt is not bounded.
+ * bonus to every position, and fees before principal. What was repaid of a debt is what was lent, less what is left. If
+ * that is no part of the loan, a token lies, and nothing of the unit arrives.
  *
  * @figure exit/amount
  * @source the wallet's balances before and after each step
  * @proof test/contract/portfolio/exit_test.ts
  */
 export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: UnitOutcome): UnitExit {
-  if (outcome.kind !== 'run') {
-    const blockage = UNTRIED[outcome.kind]
+  const refuse = (blockage: Blockage) => {
     return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [] }
   }
+  if (outcome.kind !== 'run') return refuse(UNTRIED[outcome.kind])
   const arrived = new Map<Row, bigint>(rows.map((row) => [row, 0n]))
   const outside: OutsideMoney[] = []
   const order = [...rows].sort((a, b) => toRank(a) - toRank(b))
@@ -79,14 +80,16 @@ export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: Unit
     for (const [place, token] of step.tokens.entries()) {
       const delta = result.deltas[place] ?? 0n
       const paid = order.filter((row) => isPaid(row, step, token))
-      if (step.loan === undefined) pay(paid, delta, arrived)
-      else {
-        const amount = result.lender === 'own' ? -delta : step.loan.amount - delta
-        const [debt] = paid
-        if (debt !== undefined) arrived.set(debt, (arrived.get(debt) ?? 0n) + amount)
-        const from = typeof result.lender === 'number' ? outcome.lenders[result.lender] : undefined
-        outside.push({ token, amount, from })
+      if (step.loan === undefined || result.lent === undefined) {
+        pay(paid, delta, arrived)
+        continue
       }
+      const { lender, amount: lent } = result.lent
+      const amount = lent - delta
+      if (amount < 0n || amount > step.loan.amount) return refuse(IMPOSSIBLE)
+      const [debt] = paid
+      if (debt !== undefined) arrived.set(debt, (arrived.get(debt) ?? 0n) + amount)
+      outside.push({ token, amount, from: lender === 'own' ? undefined : outcome.lenders[lender] })
     }
   }
   const lines = rows.map((row): RowExit => {
@@ -100,6 +103,11 @@ export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: Unit
 const UNTRIED: Readonly<Record<'too_costly' | 'unsupported', Blockage>> = {
   too_costly: { reason: 'too_costly', detail: 'Taking it out uses up the gas of a call' },
   unsupported: { reason: 'unsupported', detail: 'No endpoint executes it' },
+}
+
+const IMPOSSIBLE: Blockage = {
+  reason: 'unsupported',
+  detail: 'The balance of its token changes by an amount that no repayment explains',
 }
 
 function toRank({ position }: Row): number {

@@ -11,7 +11,8 @@ contract MoodToken {
         Reenters,
         Lies,
         Refuses,
-        Keeps
+        Keeps,
+        Shorts
     }
 
     string public constant name = 'Mood';
@@ -48,7 +49,7 @@ contract MoodToken {
 
     function transfer(address to, uint256 amount) external returns (bool) {
         balances[msg.sender] -= amount;
-        balances[to] += amount;
+        balances[to] += mood == Mood.Shorts ? amount - 1 : amount;
         return true;
     }
 

@@ -15,8 +15,8 @@ import {LensPage} from '../page.sol';
 /// data says, from the first of the addresses after it that has them; without addresses, the wallet must have them.
 ///
 /// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
-/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 255 the wallet, and a word for each token, by
-/// how much the balance grew; 2 reverted, u8 size and reason; 3 it takes too much gas; 4 not needed; 5 done, but a balance
+/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 255 the wallet, 0 none, a word
+/// if there is one, what was lent, and a word for each token, by how much the balance grew; 2 reverted, u8 size and reason; 3 it takes too much gas; 4 not needed; 5 done, but a balance
 /// cannot be read; 6 no lender has the tokens.
 contract Lens is LensPage {
     /// What a step takes besides its own gas, and the answer.
@@ -155,6 +155,7 @@ contract Lens is LensPage {
         uint256 skipped = 1 + count;
         uint256 size;
         uint256 answer;
+        uint256 lent;
         {
             uint256 from = step.at + skipped;
             uint256 length = step.size - skipped;
@@ -167,6 +168,7 @@ contract Lens is LensPage {
                 if gt(size, 256) { size := 256 }
                 returndatacopy(body, 0, size)
                 answer := mload(body)
+                lent := mload(add(body, 32))
             }
         }
         if (!ok) {
@@ -182,6 +184,7 @@ contract Lens is LensPage {
         uint256 outcomeAt = page.cursor;
         put(page, DONE, 1);
         put(page, answer, 1);
+        if (answer != 0) put(page, lent, 32);
         for (uint256 j = 0; j < count; j++) {
             (bool known, uint256 value) = balance(addressAt(step.tokens + 20 * byteAt(step.at + 1 + j)), address(this));
             isKnown = isKnown && known;
@@ -194,10 +197,11 @@ contract Lens is LensPage {
         put(page, UNREADABLE, 1);
     }
 
-    /// The calls of a step, called by the wallet itself. Returns the number of the lender, reverts with the outcome and the
-    /// reason.
+    /// The calls of a step, called by the wallet itself. Returns the number of the lender and what was lent, reverts with the
+    /// outcome and the reason.
     function perform() private {
         uint256 lender = 0;
+        uint256 lent = 0;
         for (uint256 at = 0; at < msg.data.length; ) {
             uint256 flags = byteAt(at);
             address target = addressAt(at + 1);
@@ -205,7 +209,7 @@ contract Lens is LensPage {
             uint256 place = copy(at + 23, size);
             at += 23 + size;
             if (flags & 8 != 0) {
-                lender = borrow(target, place, size);
+                (lender, lent) = borrow(target, place, size);
                 continue;
             }
             if (flags & 2 != 0) {
@@ -228,29 +232,35 @@ contract Lens is LensPage {
         }
         assembly ("memory-safe") {
             mstore(0, lender)
-            return(0, 32)
+            mstore(32, lent)
+            return(0, 64)
         }
     }
 
-    /// Takes tokens from the first lender that has enough of them. The data is the amount and the lenders.
-    function borrow(address token, uint256 place, uint256 size) private returns (uint256 lender) {
+    /// Takes tokens from the first lender that has enough of them and pays all; what another paid is undone. The data is the
+    /// amount and the lenders.
+    function borrow(address token, uint256 place, uint256 size) private returns (uint256 lender, uint256 lent) {
         uint256 amount = word(place);
         (, uint256 before) = balance(token, address(this));
-        if (size == 32 && before >= amount) return OWN;
+        if (size == 32 && before >= amount) return (OWN, 0);
         for (uint256 i = 0; 32 + 20 * i < size; i++) {
             address each = address(uint160(word(place + 32 + 20 * i) >> 96));
             (bool known, uint256 has) = balance(token, each);
             if (!known || has < amount) continue;
+            bool ok;
             assembly ("memory-safe") {
                 let request := mload(0x40)
                 mstore(request, shl(96, each))
                 mstore8(add(request, 20), 1)
                 mstore(add(request, 21), shl(96, token))
                 mstore(add(request, 41), amount)
-                pop(call(gas(), each, 0, request, 73, 0, 0))
+                ok := call(gas(), each, 0, request, 73, 0, 0)
             }
-            (, uint256 value) = balance(token, address(this));
-            if (value >= before && value - before >= amount) return i + 1;
+            if (!ok) continue;
+            (, uint256 held) = balance(token, address(this));
+            unchecked {
+                return (i + 1, held - before);
+            }
         }
         uint256 outcome = UNFUNDED;
         assembly ("memory-safe") {
@@ -261,10 +271,12 @@ contract Lens is LensPage {
 
     // At the address of a contract that lends.
 
+    /// Reverts if less arrives than was asked for.
     function lend() private {
         address token = addressAt(21);
         uint256 amount = numberAt(41, 32);
         address wallet = msg.sender;
+        (, uint256 before) = balance(token, wallet);
         assembly ("memory-safe") {
             let place := mload(0x40)
             mstore(place, 0xa9059cbb00000000000000000000000000000000000000000000000000000000)
@@ -272,6 +284,8 @@ contract Lens is LensPage {
             mstore(add(place, 36), amount)
             pop(call(gas(), token, 0, place, 68, 0, 0))
         }
+        (, uint256 held) = balance(token, wallet);
+        if (held < before || held - before < amount) revert();
     }
 
     /// Reverts with an outcome and the first bytes of what the last call returned.

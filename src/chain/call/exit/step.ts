@@ -39,14 +39,22 @@ export interface ExitUnit<Step extends ExitStep = ExitStep> {
   readonly suspects?: readonly Address[]
 }
 
+/** What came of a loan. */
+export interface LentMoney {
+  /** Index of the lender; `own` if the wallet had the money itself. */
+  readonly lender: number | 'own'
+  /** What arrived from the lender, smallest units: perhaps more than was asked for, 0 of the wallet's own. */
+  readonly amount: bigint
+}
+
 /** What became of a step. */
 export type StepOutcome =
   | {
       readonly kind: 'done'
-      /** How much the wallet's balance of each token grew, smallest units; a loan is part of it. */
+      /** How much the wallet's balance of each token grew, smallest units; what was lent is part of it. */
       readonly deltas: readonly bigint[]
-      /** Index of the lender of its loan; `own` if the wallet had the money itself. */
-      readonly lender: number | 'own' | undefined
+      /** Undefined without a loan. */
+      readonly lent: LentMoney | undefined
     }
   /** `reason`: the first 255 bytes of what the contract said. */
   | { readonly kind: 'reverted'; readonly reason: Hex }
@@ -117,8 +125,9 @@ export function decodeOutcome(from: LensCursor, { tokens }: Pick<ExitStep, 'toke
   switch (outcome) {
     case 1: {
       const lender = from.number(1)
-      const deltas = tokens.map(() => BigInt.asIntN(256, from.uint(32)))
-      return { kind: 'done', deltas, lender: lender === OWN ? 'own' : lender === 0 ? undefined : lender - 1 }
+      const lent =
+        lender === 0 ? undefined : ({ lender: lender === OWN ? 'own' : lender - 1, amount: from.uint(32) } as const)
+      return { kind: 'done', deltas: tokens.map(() => BigInt.asIntN(256, from.uint(32))), lent }
     }
     case 2:
       return { kind: 'reverted', reason: from.hex(from.number(1)) }

@@ -14,7 +14,17 @@ import { useFaultyChain } from '../../../support/endpoint.ts'
 import { createTestClock } from '../../../support/test_clock.ts'
 
 const never = createWork(new AbortController().signal)
-const MOODS = ['Plain', 'Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Reenters', 'Lies', 'Refuses', 'Keeps'] as const
+const MOODS = [
+  'Plain',
+  'Loops',
+  'RevertsMebibyte',
+  'ReturnsMebibyte',
+  'Reenters',
+  'Lies',
+  'Refuses',
+  'Keeps',
+  'Shorts',
+] as const
 const ABI = parseAbi([
   'function setMood(uint8)',
   'function setLimit(uint256)',
@@ -117,9 +127,9 @@ test('loans come from the first lender that has enough and takes no part, or are
   const repay = move(good, -400n, { loan: { token: good, amount: 400n } })
   const lenders = [BANK, lender]
   const { units } = await execute([{ steps: [repay, repay, move(good, 1n)] }], { lenders })
-  const lent = { kind: 'done', deltas: [0n], lender: 1 }
+  const lent = { kind: 'done', deltas: [0n], lent: { lender: 1, amount: 400n } }
   expect(units).toMatchObject([{ lenders, steps: [lent, lent, { kind: 'done', deltas: [1n] }] }])
-  const own = { kind: 'done', deltas: [-400n], lender: 'own' }
+  const own = { kind: 'done', deltas: [-400n], lent: { lender: 'own', amount: 0n } }
   const made = await execute(
     [{ steps: [repay, repay, repay, move(good, 1n)] }, { steps: [repay], parties: [lender] }],
     {
@@ -127,6 +137,15 @@ test('loans come from the first lender that has enough and takes no part, or are
     },
   )
   expect(made.units).toMatchObject([{ steps: [own, own, own, { kind: 'done', deltas: [1n] }] }, { steps: [own] }])
+})
+
+test('what a lender pays short is undone, so that no two lenders pay for one loan', async () => {
+  await setMood('Shorts')
+  const lenders = [toWalletAddress('lends first'), toWalletAddress('lends next')]
+  await send(lenders.map((each) => ({ from: BANK, to: bad, data: encode('mint', each, 1_000n) })))
+  const repay = move(bad, -390n, { loan: { token: bad, amount: 400n } })
+  const { units } = await execute([{ steps: [repay] }], { lenders })
+  expect(units).toMatchObject([{ steps: [{ deltas: [-390n], lent: { lender: 'own', amount: 0n } }] }])
 })
 
 for (const mood of ['Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Refuses', 'Keeps', 'Lies'] as const) {

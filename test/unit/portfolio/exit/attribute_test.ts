@@ -43,7 +43,7 @@ function exit(steps: readonly HoldingStep[]): HoldingExit {
   return { position: { family: 'made-up', id: '7' }, steps, explain }
 }
 
-const done = (...deltas: readonly bigint[]): StepOutcome => ({ kind: 'done', deltas, lender: undefined })
+const done = (...deltas: readonly bigint[]): StepOutcome => ({ kind: 'done', deltas, lent: undefined })
 const reverted = (reason: Hex): StepOutcome => ({ kind: 'reverted', reason })
 const ran = (...steps: readonly StepOutcome[]): UnitOutcome => ({ kind: 'run', steps, lenders: [LENDER] })
 const step = (more: Partial<HoldingStep>): HoldingStep => ({ kind: 'supplied', tokens: [GOLD], calls: [], ...more })
@@ -130,7 +130,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
     step({}),
     step({ isFallback: true, because: 'health' }),
   ]
-  const lent = { kind: 'done', deltas: [2n], lender: 0 } as const
+  const lent = { kind: 'done', deltas: [2n], lent: { lender: 0, amount: 8n } } as const
   expect(attributed(rows, steps, ran(lent, done(10n), { kind: 'skipped' }))).toMatchObject({
     lines: [
       [10n, undefined],
@@ -138,7 +138,25 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
     ],
     outside: [{ token: IRON, amount: 6n, from: LENDER }],
   })
-  const own = { kind: 'done', deltas: [-6n], lender: 'own' } as const
+  // A lender may bring more than it was asked for.
+  const generous = { kind: 'done', deltas: [3n], lent: { lender: 0, amount: 9n } } as const
+  expect(attributed(rows, steps, ran(generous, done(10n), { kind: 'skipped' })).outside).toEqual([
+    { token: IRON, amount: 6n, from: LENDER },
+  ])
+  for (const [amount, delta] of [
+    [8n, 16n],
+    [8n, -1n],
+  ] as const) {
+    const odd = { kind: 'done', deltas: [delta], lent: { lender: 0, amount } } as const
+    expect(attributed(rows, steps, ran(odd, done(10n), { kind: 'skipped' }))).toMatchObject({
+      lines: [
+        [0n, 'unsupported'],
+        [0n, 'unsupported'],
+      ],
+      outside: [],
+    })
+  }
+  const own = { kind: 'done', deltas: [-6n], lent: { lender: 'own', amount: 0n } } as const
   expect(attributed(rows, steps, ran(own, done(10n), { kind: 'skipped' })).outside).toEqual([
     { token: IRON, amount: 6n, from: undefined },
   ])
@@ -155,7 +173,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
 test('an account that brings less than it takes is left behind, and says whether it owes more than it owns', () => {
   const free = step({ parts: ['lent'], isFree: true })
   const steps = [step({ kind: 'borrowed', loan: { token: GOLD, amount: 10n } }), step({ parts: ['collateral'] }), free]
-  const repaid = { kind: 'done', deltas: [0n], lender: 0 } as const
+  const repaid = { kind: 'done', deltas: [0n], lent: { lender: 0, amount: 10n } } as const
   const settle = (rows: readonly Row[], outcome: UnitOutcome, ...second: readonly StepOutcome[]) => {
     const unit = attribute(exit(steps), rows, outcome)
     const abandonment = findAbandonment(unit)
