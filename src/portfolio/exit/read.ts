@@ -92,7 +92,7 @@ async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], ru
   const first = await run(tried.map(({ exit }) => exit))
   const found = [
     ...tried.map(({ exit, rows }, index) => attributeOutcome(exit, rows, first?.units[index] ?? UNSUPPORTED)),
-    ...omitted.map(({ exit, rows }) => attribute(exit, rows, TOO_COSTLY)),
+    ...omitted.map(({ exit, rows }) => omit(exit, rows, UNTRIED.omitted)),
   ]
   const settled = await settle(found, run)
   const lines = new Map<Row, RowExit>(settled.units.flatMap((unit) => toLines(unit)))
@@ -111,18 +111,22 @@ async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], ru
 }
 
 const UNSUPPORTED = { kind: 'unsupported' } as const
-const TOO_COSTLY = { kind: 'too_costly' } as const
 
 /** Why a unit was not tried. */
 const UNTRIED = {
   late: 'It was not tried in time',
+  omitted: `It was not tried, because the wallet has ${UNITS_MAX} positions that are worth more`,
   suspected: 'It was not tried, because a contract that it depends on used up the gas of others',
 } as const
 
 /** Attributes what came of a unit, or says why it was not tried. */
 function attributeOutcome(exit: HoldingExit, rows: readonly Row[], outcome: UnitOutcome): UnitExit {
   if (outcome.kind !== 'too_costly' || outcome.untried === undefined) return attribute(exit, rows, outcome)
-  const blockage: Blockage = { reason: 'too_costly', detail: UNTRIED[outcome.untried] }
+  return omit(exit, rows, UNTRIED[outcome.untried])
+}
+
+function omit(exit: HoldingExit, rows: readonly Row[], detail: string): UnitExit {
+  const blockage: Blockage = { reason: 'too_costly', detail }
   return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [] }
 }
 

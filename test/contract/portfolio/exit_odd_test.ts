@@ -235,6 +235,8 @@ test('of more positions than are executed, the worthiest arrive', async () => {
       .slice(0, 10)
       .sort(),
   )
+  const details = new Set(costly.map(({ detail }) => detail))
+  expect(details).toEqual(new Set(['It was not tried, because the wallet has 300 positions that are worth more']))
   expect(rows.filter(({ blocked_by }) => blocked_by === null).length).toBe(rows.length - costly.length)
   expect(complete).toBeTrue()
 }, 60_000)
