@@ -23,8 +23,8 @@ export interface HoldingStep extends ExitStep {
 /** A position, or an account with its debts: all rows of a position, `part` aside. Debts come first in it. */
 export interface HoldingExit extends ExitUnit<HoldingStep> {
   readonly position: { readonly family: string; readonly [field: string]: string }
-  /** What a contract's refusal means; undefined if that is not known. */
-  readonly explain: (reason: Hex) => Refusal | undefined
+  /** What a contract's refusal means, of a step of that kind if it is told; undefined if that is not known. */
+  readonly explain: (reason: Hex, kind?: HoldingStep['kind']) => Refusal | undefined
 }
 
 /** Refusals by the text of `Error(string)`, the selector of an error, or `Panic` with its code. */

@@ -1,7 +1,7 @@
 import { type Address, toFunctionSelector } from 'viem'
 import { encodeCall } from '../../chain/call/words.ts'
 import { UINT256_MAX } from '../../lib/number/fixed_point.ts'
-import { explainBy, type HoldingExit, type HoldingStep } from '../exit.ts'
+import { explainBy, type HoldingExit, type HoldingStep, type RefusalTable } from '../exit.ts'
 import type { Holding } from '../holding.ts'
 import type { RawRead, RawReserve, RawReserveTokens } from './read/abi.ts'
 import type { AaveV3Deployment } from './table.ts'
@@ -15,8 +15,8 @@ const [STABLE, VARIABLE] = [1n, 2n]
 /** Part of a debt that is lent beyond it; what is left goes back. */
 const MARGIN = 1_000_000n
 
-/** Refusals by the numbers of 3.0, and by the errors of 3.6. `Panic 17` is what a pool without the money ends in. */
-const explain = explainBy({
+/** Refusals by the numbers of 3.0, and by the errors of 3.6. */
+const REFUSALS: RefusalTable = {
   27: 'paused',
   29: 'paused',
   [toFunctionSelector('ReserveInactive()')]: 'paused',
@@ -25,8 +25,12 @@ const explain = explainBy({
   57: 'health',
   [toFunctionSelector('HealthFactorLowerThanLiquidationThreshold()')]: 'health',
   [toFunctionSelector('LtvValidationFailed()')]: 'health',
-  'Panic 17': 'no_liquidity',
-})
+}
+const explainAny = explainBy(REFUSALS)
+/** An overflow is what the withdrawal from a reserve without the money ends in. */
+const explainWithdrawal = explainBy({ ...REFUSALS, 'Panic 17': 'no_liquidity' })
+const explain: HoldingExit['explain'] = (reason, kind) =>
+  kind === 'supplied' ? explainWithdrawal(reason) : explainAny(reason)
 
 /** How a wallet's accounts are taken out, one a market: all debts are repaid, then all supplies withdrawn. */
 export function exitAccounts(

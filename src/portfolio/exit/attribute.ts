@@ -170,9 +170,11 @@ function findFailure(row: Row, { exit, steps }: RunUnit): Blockage | 'health' | 
   if (outcome.kind !== 'reverted') return { reason: 'unsupported', detail: 'The balance of a token cannot be read' }
   const success = own.find((each) => each.outcome.kind === 'done' && each.step.because !== undefined)
   const refusal =
-    exit.explain(outcome.reason) ??
+    exit.explain(outcome.reason, step.kind) ??
     success?.step.because ??
-    later.flatMap((each) => (each.outcome.kind === 'reverted' ? (exit.explain(each.outcome.reason) ?? []) : []))[0]
+    later.flatMap((each) =>
+      each.outcome.kind === 'reverted' ? (exit.explain(each.outcome.reason, step.kind) ?? []) : [],
+    )[0]
   if (refusal === 'health') return refusal
   if (refusal !== undefined) return { reason: refusal, detail: REFUSALS[refusal] }
   const asked = step.kind === 'borrowed' ? 'repayment' : 'withdrawal'
