@@ -2,6 +2,7 @@ import { toHex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import type { Log } from '../../lib/log.ts'
 import { checkBlockAge } from '../block_age.ts'
 import type { Chain } from '../chain.ts'
@@ -20,7 +21,6 @@ import type { Priority } from '../rpc/limiter.ts'
 import { createRetrier } from '../rpc/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'
-import { listBalanceSlots } from './balance_slots.ts'
 
 /** Pauses before a missing block is requested again, milliseconds. */
 const MISSING_PAUSES_MS = [50, 100, 200, 300, 400] as const
@@ -166,7 +166,7 @@ function toCallParams({
   block,
   code,
   additionalCodes,
-  minted = [],
+  storage = [],
   gas,
   blockOverrides,
 }: EthCall): unknown[] {
@@ -177,11 +177,10 @@ function toCallParams({
   if (to === undefined || code === undefined)
     return overrides.length === 0 ? [transaction, tag] : [transaction, tag, {}, ...overrides]
   const codes = Object.entries({ [to]: code, ...additionalCodes }).map(([address, each]) => [address, { code: each }])
-  const balances = minted.map(({ token, holder, amount }) => {
-    const word = toHex(amount, { size: 32 })
-    return [token, { stateDiff: Object.fromEntries(listBalanceSlots(holder).map((slot) => [slot, word])) }]
+  const words = [...groupBy(storage, ({ address }) => address)].map(([address, each]) => {
+    return [address, { stateDiff: Object.fromEntries(each.map(({ slot, word }) => [slot, word])) }]
   })
-  return [transaction, tag, Object.fromEntries([...codes, ...balances]), ...overrides]
+  return [transaction, tag, Object.fromEntries([...codes, ...words]), ...overrides]
 }
 
 /** Converts a block to a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */

@@ -76,8 +76,8 @@ export interface EthCall {
   readonly code?: Hex
   /** Runtime code at additional addresses during this call. */
   readonly additionalCodes?: Readonly<Record<Hex, Hex>>
-  /** Balances that tokens are to have during this call, as far as they store them as most tokens do. */
-  readonly minted?: readonly MintedBalance[]
+  /** Words of storage that contracts are to have during this call. */
+  readonly storage?: readonly StorageWord[]
   /** Gas limit of the call. @default {the endpoint's gas cap} */
   readonly gas?: number
   /** Overrides of block fields. Few endpoints support them. */
@@ -91,11 +91,11 @@ export interface EthCall {
   readonly isEarlier?: boolean
 }
 
-/** A balance that a call is to see, smallest units. */
-export interface MintedBalance {
-  readonly token: Hex
-  readonly holder: Hex
-  readonly amount: bigint
+/** A word of a contract's storage. */
+export interface StorageWord {
+  readonly address: Hex
+  readonly slot: Hex
+  readonly word: Hex
 }
 
 /** Overrides of the block that a call sees, and of earlier block hashes. */

@@ -3,6 +3,7 @@ import type { UnitOutcome } from '../../chain/call/exit/execute.ts'
 import type { StepOutcome } from '../../chain/call/exit/step.ts'
 import type { HoldingExit, HoldingStep, Refusal } from '../../family/exit.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
+import { presentAmount } from '../present.ts'
 import type { Row } from '../sum/row.ts'
 
 /** Reasons why a row does not arrive, or not all of it. */
@@ -37,6 +38,7 @@ export interface OutsideMoney {
   readonly token: Address
   /** Smallest units. */
   readonly amount: bigint
+  /** Undefined if it was made up. */
   readonly from: Address | undefined
 }
 
@@ -89,7 +91,7 @@ export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: Unit
       if (amount < 0n || amount > step.loan.amount) return refuse(IMPOSSIBLE)
       const [debt] = paid
       if (debt !== undefined) arrived.set(debt, (arrived.get(debt) ?? 0n) + amount)
-      outside.push({ token, amount, from: lender === 'own' ? undefined : outcome.lenders[lender] })
+      outside.push({ token, amount, from: outcome.made.has(lender) ? undefined : lender })
     }
   }
   const lines = rows.map((row): RowExit => {
@@ -165,8 +167,13 @@ function findFailure(row: Row, { exit, steps }: RunUnit): Blockage | 'health' | 
   if (first === undefined) return undefined
   const { step, outcome } = first
   if (outcome.kind === 'too_costly') return UNTRIED.too_costly
-  if (outcome.kind === 'unfunded')
-    return { reason: 'unfunded', detail: 'No contract was found that lends the money to repay it' }
+  if (outcome.kind === 'unfunded') {
+    if (exit.explain(outcome.reason) === 'token_refuses')
+      return { reason: 'token_refuses', detail: REFUSALS.token_refuses }
+    const { raw, amount } = presentAmount(row.amount, row.token.decimals)
+    const lacking = amount === null ? `${raw} units` : `${amount} ${row.token.symbol}`
+    return { reason: 'unfunded', detail: `No contract was found that lends the ${lacking} to repay it` }
+  }
   if (outcome.kind !== 'reverted') return { reason: 'unsupported', detail: 'The balance of a token cannot be read' }
   const success = own.find((each) => each.outcome.kind === 'done' && each.step.because !== undefined)
   const refusal =

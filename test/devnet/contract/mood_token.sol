@@ -22,6 +22,7 @@ contract MoodToken {
     /// What can be paid at most.
     uint256 public limit = type(uint256).max;
     Mood public mood;
+    mapping(address => bool) public isBanned;
     address private _accomplice;
     bytes private _script;
 
@@ -39,6 +40,10 @@ contract MoodToken {
         _script = script;
     }
 
+    function ban(address owner) external {
+        isBanned[owner] = true;
+    }
+
     function mint(address to, uint256 amount) external {
         balances[to] += amount;
     }
@@ -48,6 +53,7 @@ contract MoodToken {
     }
 
     function transfer(address to, uint256 amount) external returns (bool) {
+        require(!isBanned[msg.sender] && !isBanned[to], 'Banned');
         balances[msg.sender] -= amount;
         balances[to] += mood == Mood.Shorts ? amount - 1 : amount;
         return true;
@@ -76,6 +82,7 @@ contract MoodToken {
 
     /// Takes it back from the sender.
     function settle(uint256 amount) external {
+        require(!isBanned[msg.sender], 'Banned');
         require(balances[msg.sender] >= amount, 'Too little');
         balances[msg.sender] -= amount;
     }

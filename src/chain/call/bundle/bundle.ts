@@ -16,8 +16,8 @@ export interface LensCall {
   readonly gas?: number
   /** Code at additional addresses, which the other calls of a bundle see too. Only in mode `override`. */
   readonly additionalCodes?: Readonly<Record<Hex, Hex>>
-  /** As `EthCall.minted`; such calls are not bundled. */
-  readonly minted?: NonNullable<EthCall['minted']>
+  /** As `EthCall.storage`; such calls are not bundled. */
+  readonly storage?: NonNullable<EthCall['storage']>
   /** As `EthCall.mustWait` and `EthCall.isEarlier`; such calls are not bundled. */
   readonly mustWait?: boolean
   readonly isEarlier?: boolean

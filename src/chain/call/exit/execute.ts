@@ -4,11 +4,11 @@ import { forEachLimit } from '../../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import { groupBy } from '../../../lib/group_by.ts'
 import { type Block, isSameBlock } from '../../block.ts'
-import { type CallBlock, type Endpoint, type MintedBalance, RpcRefusedError } from '../../rpc/client.ts'
+import { type CallBlock, type Endpoint, RpcRefusedError, type StorageWord } from '../../rpc/client.ts'
 import { decodeLensPage } from '../cursor.ts'
 import { type LensAccess, readByLens } from '../lens.ts'
+import { type Donor, findDonors } from './donor.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { decodeOutcome, type ExitUnit, encodeUnits, type StepOutcome } from './step.ts'
 import { createStrikes } from './strike.ts'
@@ -36,7 +36,12 @@ export interface ExitQuery {
 
 /** Outcomes of a unit's steps, in their order; or why nothing of it was tried. */
 export type UnitOutcome =
-  | { readonly kind: 'run'; readonly steps: readonly StepOutcome[]; readonly lenders: readonly Address[] }
+  | {
+      readonly kind: 'run'
+      readonly steps: readonly StepOutcome[]
+      /** Lenders that are made up, with their money. */
+      readonly made: ReadonlySet<Address>
+    }
   /** `untried`: why it is too costly although it was not tried: the time was over, or by its suspects. */
   | { readonly kind: 'too_costly'; readonly untried?: 'late' | 'suspected' }
   | { readonly kind: 'unsupported' }
@@ -93,40 +98,48 @@ interface PlacedUnit {
   readonly place: number
 }
 
-/**
- * Runs the first units in one call, as many as its gas is enough for; `unlent`: tokens of which the money is made up in
- * place of what others lend.
- */
-type Run = (units: readonly ExitUnit[], unlent?: ReadonlySet<Address>) => Promise<readonly UnitOutcome[]>
+/** Runs the first units in one call, as many as its gas is enough for. */
+type Run = (units: readonly ExitUnit[], made?: MadeMoney) => Promise<readonly UnitOutcome[]>
+
+/** Money that is made up for a call. */
+interface MadeMoney {
+  readonly storage: readonly StorageWord[]
+  /** Accounts that lend it. */
+  readonly lenders: readonly Address[]
+}
 
 function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuery): Run {
-  return async (units, unlent = NONE) => {
+  return async (units, made = { storage: [], lenders: [] }) => {
     const parties = new Set(units.flatMap((unit) => [...listParties(unit)]))
-    const hasLoans = units.some(({ steps }) => steps.some(({ loan }) => loan !== undefined))
-    const willing = hasLoans ? lenders.filter((each) => !parties.has(toKey(each)) && toKey(each) !== toKey(wallet)) : []
+    const mustAsk = units.some(({ steps }) =>
+      steps.some(({ loan }) => loan !== undefined && loan.lenders === undefined),
+    )
+    const willing = mustAsk ? lenders.filter((each) => !parties.has(toKey(each)) && toKey(each) !== toKey(wallet)) : []
     const asked = willing.slice(0, LENDERS_MAX)
-    const data = encodeUnits(wallet, units, { lenders: asked, unlent })
+    const funded = units.map(({ steps }) => ({
+      steps: steps.map((step) =>
+        step.loan === undefined ? step : { ...step, loan: { lenders: asked, ...step.loan } },
+      ),
+    }))
     const additionalCodes: Record<Hex, Hex> = {}
-    for (const each of [wallet, ...asked]) additionalCodes[each] = LENS_RUNTIME
+    for (const each of [wallet, ...asked, ...made.lenders]) additionalCodes[each] = LENS_RUNTIME
     const { from, taken, codeSize } = decodePage(
       await call({
-        data,
+        data: encodeUnits(wallet, funded),
         block: toCallBlock(block),
         additionalCodes,
-        ...(unlent.size > 0 && { minted: mint(units, { unlent, holder: wallet }) }),
+        storage: made.storage,
       }),
       block,
     )
     if (codeSize !== OWN_CODE) throw new RpcRefusedError(0, 'The endpoint ignored the state override')
-    return units.slice(0, taken).map(({ steps }) => ({
+    return funded.slice(0, taken).map(({ steps }) => ({
       kind: 'run',
       steps: steps.map((step) => decodeOutcome(from, step)),
-      lenders: asked,
+      made: new Set(made.lenders),
     }))
   }
 }
-
-const NONE: ReadonlySet<never> = new Set()
 
 /** Runs pages one after the other: what used up the gas of two units is not called again. */
 async function runPages(
@@ -160,29 +173,30 @@ async function runPages(
   }
 }
 
-/** Runs a unit whose money others lend; if none has it, the money is made up. */
-async function runAlone(placed: PlacedUnit, run: Run): Promise<readonly UnitOutcome[]> {
-  const lent = await runOrRefuse([placed], run)
-  const [outcome] = lent
-  const unfunded = placed.unit.steps.flatMap(({ loan }, index) => {
-    const isUnfunded = outcome?.kind === 'run' && outcome.steps[index]?.kind === 'unfunded'
-    return isUnfunded && loan !== undefined ? [loan.token] : []
+/** Runs a unit whose money others lend; the money of those loans that no contract gives is made up. */
+async function runAlone({ unit, place }: PlacedUnit, run: Run): Promise<readonly UnitOutcome[]> {
+  const lent = await runOrRefuse([{ unit, place }], run)
+  const [outcome = TOO_COSTLY] = lent
+  const isUnfunded = (index: number) => outcome.kind === 'run' && outcome.steps[index]?.kind === 'unfunded'
+  const unfunded = unit.steps.flatMap(({ loan }, index) => (loan !== undefined && isUnfunded(index) ? [loan] : []))
+  if (unfunded.length === 0) return [outcome]
+  const donors = await findDonors(unfunded, async (units, storage) => {
+    const outcomes = await run(units, { storage, lenders: [] })
+    return outcomes.map((each) => (each.kind === 'run' ? each.steps : []))
   })
-  const unlent = new Set(unfunded)
-  const results = unlent.size > 0 ? await runOrRefuse([placed], (units) => run(units, unlent)) : lent
-  return results.length === 0 ? [TOO_COSTLY] : results
+  if (donors.size === 0) return [outcome]
+  const steps = unit.steps.map((step, index) => {
+    const { loan } = step
+    const donor = loan && isUnfunded(index) ? donors.get(loan.token) : undefined
+    return loan === undefined || donor === undefined ? step : { ...step, loan: { ...loan, lenders: [donor.holder] } }
+  })
+  const made = toMadeMoney([...donors.values()])
+  const [second = TOO_COSTLY] = await runOrRefuse([{ unit: { ...unit, steps }, place }], (units) => run(units, made))
+  return [second]
 }
 
-/** The money of all loans of tokens that are not lent, at the wallet. */
-function mint(
-  units: readonly ExitUnit[],
-  { unlent, holder }: { readonly unlent: ReadonlySet<Address>; readonly holder: Address },
-): MintedBalance[] {
-  const loans = units.flatMap(({ steps }) => steps.flatMap(({ loan }) => loan ?? []))
-  const made = loans.filter(({ token }) => unlent.has(token))
-  return [...groupBy(made, ({ token }) => token)].map(([token, all]) => {
-    return { token, holder, amount: all.reduce((sum, { amount }) => sum + amount, 0n) }
-  })
+function toMadeMoney(donors: readonly Donor[]): MadeMoney {
+  return { storage: donors.map(({ word }) => word), lenders: donors.map(({ holder }) => holder) }
 }
 
 /** Runs a page; no outcomes if the endpoint refuses it for its size. */

@@ -12,12 +12,12 @@ import {LensPage} from '../page.sol';
 /// u8 number of tokens to watch, u8 index of each; calls. A call: u8 flags; address; u16 size, data; flag 2: the word of
 /// the data at u16 is the least of itself and of what the address answers to u16 size, question; flag 4: the contract is
 /// what the address answers to bytes4; flag 1: it may fail. Flag 8: no call, but as many tokens as the first word of the
-/// data says, from the first of the addresses after it that has them; without addresses, the wallet must have them.
+/// data says, from the first of the addresses after it that has them and does not refuse.
 ///
 /// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
-/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 255 the wallet, 0 none, a word
+/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 0 none, a word
 /// if there is one, what was lent, and a word for each token, by how much the balance grew; 2 reverted, u8 size and reason; 3 it takes too much gas; 4 not needed; 5 done, but a balance
-/// cannot be read; 6 no lender has the tokens.
+/// cannot be read; 6 no lender pays the tokens, u8 size and reason of the last that has them.
 contract Lens is LensPage {
     /// What a step takes besides its own gas, and the answer.
     uint256 private constant REST_GAS = 600_000;
@@ -40,7 +40,6 @@ contract Lens is LensPage {
     uint256 private constant SKIPPED = 4;
     uint256 private constant UNREADABLE = 5;
     uint256 private constant UNFUNDED = 6;
-    uint256 private constant OWN = 255;
 
     receive() external payable {}
 
@@ -174,7 +173,7 @@ contract Lens is LensPage {
         if (!ok) {
             uint256 outcome = size == 0 ? TOO_COSTLY : answer >> 248;
             put(page, outcome, 1);
-            if (outcome != REVERTED) return ok;
+            if (outcome != REVERTED && outcome != UNFUNDED) return ok;
             put(page, size - 1, 1);
             uint256 end = page.cursor + size - 1;
             for (uint256 j = 1; j < size; j += 32) put(page, word(step.body + j), 32);
@@ -242,7 +241,8 @@ contract Lens is LensPage {
     function borrow(address token, uint256 place, uint256 size) private returns (uint256 lender, uint256 lent) {
         uint256 amount = word(place);
         (, uint256 before) = balance(token, address(this));
-        if (size == 32 && before >= amount) return (OWN, 0);
+        uint256 reason = reserve(REASON_MAX + 1);
+        uint256 reasonSize;
         for (uint256 i = 0; 32 + 20 * i < size; i++) {
             address each = address(uint160(word(place + 32 + 20 * i) >> 96));
             (bool known, uint256 has) = balance(token, each);
@@ -256,7 +256,10 @@ contract Lens is LensPage {
                 mstore(add(request, 41), amount)
                 ok := call(gas(), each, 0, request, 73, 0, 0)
             }
-            if (!ok) continue;
+            if (!ok) {
+                reasonSize = copyReason(reason + 1);
+                continue;
+            }
             (, uint256 held) = balance(token, address(this));
             unchecked {
                 return (i + 1, held - before);
@@ -264,25 +267,33 @@ contract Lens is LensPage {
         }
         uint256 outcome = UNFUNDED;
         assembly ("memory-safe") {
-            mstore8(0, outcome)
-            revert(0, 1)
+            mstore8(reason, outcome)
+            revert(reason, add(reasonSize, 1))
         }
     }
 
     // At the address of a contract that lends.
 
-    /// Reverts if less arrives than was asked for.
+    /// Reverts with the reason of the token, or without one if less arrives than was asked for.
     function lend() private {
         address token = addressAt(21);
         uint256 amount = numberAt(41, 32);
         address wallet = msg.sender;
         (, uint256 before) = balance(token, wallet);
+        bool ok;
         assembly ("memory-safe") {
             let place := mload(0x40)
             mstore(place, 0xa9059cbb00000000000000000000000000000000000000000000000000000000)
             mstore(add(place, 4), wallet)
             mstore(add(place, 36), amount)
-            pop(call(gas(), token, 0, place, 68, 0, 0))
+            ok := call(gas(), token, 0, place, 68, 0, 0)
+        }
+        if (!ok) {
+            uint256 reason = reserve(REASON_MAX);
+            uint256 size = copyReason(reason);
+            assembly ("memory-safe") {
+                revert(reason, size)
+            }
         }
         (, uint256 held) = balance(token, wallet);
         if (held < before || held - before < amount) revert();
@@ -290,13 +301,20 @@ contract Lens is LensPage {
 
     /// Reverts with an outcome and the first bytes of what the last call returned.
     function fail(uint256 outcome) private pure {
+        uint256 place = reserve(REASON_MAX + 1);
+        uint256 size = copyReason(place + 1);
         assembly ("memory-safe") {
-            let size := returndatasize()
-            if gt(size, REASON_MAX) { size := REASON_MAX }
-            let place := mload(0x40)
             mstore8(place, outcome)
-            returndatacopy(add(place, 1), 0, size)
             revert(place, add(size, 1))
+        }
+    }
+
+    /// Copies the first bytes of what the last call returned.
+    function copyReason(uint256 place) private pure returns (uint256 size) {
+        assembly ("memory-safe") {
+            size := returndatasize()
+            if gt(size, REASON_MAX) { size := REASON_MAX }
+            returndatacopy(place, 0, size)
         }
     }
 

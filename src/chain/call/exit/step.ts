@@ -19,11 +19,20 @@ interface ExitCall {
   readonly mayFail?: boolean
 }
 
+/** Money that is lent for a step. */
+export interface ExitLoan {
+  readonly token: Address
+  /** Smallest units. */
+  readonly amount: bigint
+  /** Contracts that are asked for it, in their order. @default {those of the execution} */
+  readonly lenders?: readonly Address[]
+}
+
 /** Calls that succeed all together, or are undone. */
 export interface ExitStep {
   readonly calls: readonly ExitCall[]
   /** Money that the wallet has from elsewhere before the calls. */
-  readonly loan?: { readonly token: Address; readonly amount: bigint }
+  readonly loan?: ExitLoan
   /** Tokens whose balances are watched, the zero address for the native one; at most 16. */
   readonly tokens: readonly Address[]
   /** True if it is only tried after the step before it failed. @default {false} */
@@ -40,10 +49,9 @@ export interface ExitUnit<Step extends ExitStep = ExitStep> {
 }
 
 /** What came of a loan. */
-export interface LentMoney {
-  /** Index of the lender; `own` if the wallet had the money itself. */
-  readonly lender: number | 'own'
-  /** What arrived from the lender, smallest units: perhaps more than was asked for, 0 of the wallet's own. */
+interface LentMoney {
+  readonly lender: Address
+  /** What arrived from the lender, smallest units, perhaps more than was asked for. */
   readonly amount: bigint
 }
 
@@ -56,49 +64,35 @@ export type StepOutcome =
       /** Undefined without a loan. */
       readonly lent: LentMoney | undefined
     }
-  /** `reason`: the first 255 bytes of what the contract said. */
-  | { readonly kind: 'reverted'; readonly reason: Hex }
-  | { readonly kind: 'too_costly' | 'skipped' | 'unreadable' | 'unfunded' }
+  /** `reason`: the first 255 bytes of what the contract said, or the token to the last lender that has the money. */
+  | { readonly kind: 'reverted' | 'unfunded'; readonly reason: Hex }
+  | { readonly kind: 'too_costly' | 'skipped' | 'unreadable' }
 
 /** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
 const STEP_GAS = 1_500_000
-/** Number that stands for the wallet as lender. */
-const OWN = 255
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8 } as const
 
-/** Who lends. */
-interface Lending {
-  /** Asked for loans in their order. */
-  readonly lenders: readonly Address[]
-  /** Tokens that the wallet itself must have. */
-  readonly unlent: ReadonlySet<Address>
-}
-
-/** Encodes units as the lens reads them. */
-export function encodeUnits(
-  wallet: Address,
-  units: readonly ExitUnit[],
-  lending: Lending = { lenders: [], unlent: new Set() },
-): Hex {
+/** Encodes units as the lens reads them. A loan without lenders is `unfunded`. */
+export function encodeUnits(wallet: Address, units: readonly ExitUnit[]): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
   const head = packAddress(wallet) + pack(0, 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
   const body = units.map(({ steps }) => {
-    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, { ...lending, tokens })).join('')
+    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, tokens)).join('')
   })
   return `0x${head}${body.join('')}`
 }
 
 function encodeStep(
   { calls, loan, tokens: watched, isFallback = false }: ExitStep,
-  { tokens, lenders, unlent }: Lending & { readonly tokens: readonly Address[] },
+  tokens: readonly Address[],
 ): string {
   const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
-  const lent = loan === undefined ? '' : encodeLoan(loan, unlent.has(loan.token) ? [] : lenders)
+  const lent = loan === undefined ? '' : encodeLoan(loan)
   const body = pack(watched.length, 1) + indexes + lent + calls.map(encodeCall).join('')
   return pack(isFallback ? FLAGS.fallback : 0, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
 }
 
-function encodeLoan({ token, amount }: NonNullable<ExitStep['loan']>, lenders: readonly Address[]): string {
+function encodeLoan({ token, amount, lenders = [] }: ExitLoan): string {
   const data = pack(amount, 32) + lenders.map(packAddress).join('')
   return pack(FLAGS.loan, 1) + packAddress(token) + pack(data.length / 2, 2) + data
 }
@@ -120,13 +114,14 @@ function pack(value: number | bigint, bytes: number): string {
 }
 
 /** Decodes the outcome of a step. Throws `UpstreamError` for an unknown one. */
-export function decodeOutcome(from: LensCursor, { tokens }: Pick<ExitStep, 'tokens'>): StepOutcome {
+export function decodeOutcome(from: LensCursor, { tokens, loan }: Pick<ExitStep, 'tokens' | 'loan'>): StepOutcome {
   const outcome = from.number(1)
   switch (outcome) {
     case 1: {
-      const lender = from.number(1)
-      const lent =
-        lender === 0 ? undefined : ({ lender: lender === OWN ? 'own' : lender - 1, amount: from.uint(32) } as const)
+      const number = from.number(1)
+      const amount = number === 0 ? 0n : from.uint(32)
+      const lender = loan?.lenders?.[number - 1]
+      const lent = lender === undefined ? undefined : { lender, amount }
       return { kind: 'done', deltas: tokens.map(() => BigInt.asIntN(256, from.uint(32))), lent }
     }
     case 2:
@@ -138,7 +133,7 @@ export function decodeOutcome(from: LensCursor, { tokens }: Pick<ExitStep, 'toke
     case 5:
       return { kind: 'unreadable' }
     case 6:
-      return { kind: 'unfunded' }
+      return { kind: 'unfunded', reason: from.hex(from.number(1)) }
     default:
       throw new UpstreamError(`Cannot decode the lens: unknown outcome ${outcome}`)
   }

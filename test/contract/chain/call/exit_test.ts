@@ -30,6 +30,7 @@ const ABI = parseAbi([
   'function setLimit(uint256)',
   'function setScript(address, bytes)',
   'function mint(address, uint256)',
+  'function ban(address)',
   'function pay(uint256)',
   'function settle(uint256)',
   'function limit() view returns (uint256)',
@@ -123,29 +124,44 @@ test('a fallback is tried only after a failure, and words are lowered to what a 
   ])
 })
 
-test('loans come from the first lender that has enough and takes no part, or are made up', async () => {
+test('loans come from the first lender that has enough and takes no part', async () => {
   const repay = move(good, -400n, { loan: { token: good, amount: 400n } })
-  const lenders = [BANK, lender]
-  const { units } = await execute([{ steps: [repay, repay, move(good, 1n)] }], { lenders })
-  const lent = { kind: 'done', deltas: [0n], lent: { lender: 1, amount: 400n } }
-  expect(units).toMatchObject([{ lenders, steps: [lent, lent, { kind: 'done', deltas: [1n] }] }])
-  const own = { kind: 'done', deltas: [-400n], lent: { lender: 'own', amount: 0n } }
-  const made = await execute(
-    [{ steps: [repay, repay, repay, move(good, 1n)] }, { steps: [repay], parties: [lender] }],
-    {
-      lenders,
-    },
-  )
-  expect(made.units).toMatchObject([{ steps: [own, own, own, { kind: 'done', deltas: [1n] }] }, { steps: [own] }])
+  const { units } = await execute([{ steps: [repay, repay, move(good, 1n)] }], { lenders: [BANK, lender] })
+  const lent = { kind: 'done', deltas: [0n], lent: { lender, amount: 400n } }
+  expect(units).toMatchObject([{ steps: [lent, lent, { kind: 'done', deltas: [1n] }] }])
+})
+
+test('only money that no contract lends is made up, and nothing else of the wallet changes', async () => {
+  await setMood('Plain')
+  const loan = { token: good, amount: 400n }
+  const repay = move(good, -400n, { loan })
+  const units = [{ steps: [repay, repay, repay, repay, move(good, 1n)] }, { steps: [repay], parties: [lender] }]
+  // What the wallet has is no loan.
+  await send([{ from: BANK, to: good, data: encode('mint', wallet, 50_000n) }])
+  const made = await execute(units)
+  await send([{ from: wallet, to: good, data: encode('settle', 50_000n) }])
+  const [donor = '0x'] = made.units.flatMap((each) => (each.kind === 'run' ? [...each.made] : []))
+  const lent = { kind: 'done', deltas: [0n], lent: { lender, amount: 400n } }
+  const given = { kind: 'done', deltas: [0n], lent: { lender: donor, amount: 400n } }
+  expect(made.units).toMatchObject([
+    { steps: [lent, lent, given, given, { kind: 'done', deltas: [1n] }] },
+    { steps: [given] },
+  ])
+  const banned = toWalletAddress('banned')
+  await send([{ from: BANK, to: good, data: encode('ban', banned) }])
+  const { units: refused } = await execute([{ steps: [repay], parties: [lender] }], { as: banned })
+  expect(refused).toMatchObject([
+    { steps: [{ kind: 'unfunded', reason: expect.stringContaining(toHex('Banned').slice(2)) }] },
+  ])
 })
 
 test('what a lender pays short is undone, so that no two lenders pay for one loan', async () => {
   await setMood('Shorts')
   const lenders = [toWalletAddress('lends first'), toWalletAddress('lends next')]
   await send(lenders.map((each) => ({ from: BANK, to: bad, data: encode('mint', each, 1_000n) })))
-  const repay = move(bad, -390n, { loan: { token: bad, amount: 400n } })
-  const { units } = await execute([{ steps: [repay] }], { lenders })
-  expect(units).toMatchObject([{ steps: [{ deltas: [-390n], lent: { lender: 'own', amount: 0n } }] }])
+  expect(await outcomes([{ steps: [move(bad, -390n, { loan: { token: bad, amount: 400n } })] }], { lenders })).toEqual([
+    ['unfunded'],
+  ])
 })
 
 for (const mood of ['Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Refuses', 'Keeps', 'Lies'] as const) {

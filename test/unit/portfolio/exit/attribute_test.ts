@@ -12,6 +12,7 @@ import { asset, dollars } from '../sum/assets.ts'
 const GOLD: Address = `0x${'a'.repeat(40)}`
 const IRON: Address = `0x${'b'.repeat(40)}`
 const LENDER: Address = `0x${'c'.repeat(40)}`
+const DONOR: Address = `0x${'d'.repeat(40)}`
 
 /** A row of a family that is made up; whole tokens without decimals, a dollar each unless told otherwise. */
 function row(
@@ -45,7 +46,7 @@ function exit(steps: readonly HoldingStep[]): HoldingExit {
 
 const done = (...deltas: readonly bigint[]): StepOutcome => ({ kind: 'done', deltas, lent: undefined })
 const reverted = (reason: Hex): StepOutcome => ({ kind: 'reverted', reason })
-const ran = (...steps: readonly StepOutcome[]): UnitOutcome => ({ kind: 'run', steps, lenders: [LENDER] })
+const ran = (...steps: readonly StepOutcome[]): UnitOutcome => ({ kind: 'run', steps, made: new Set([DONOR]) })
 const step = (more: Partial<HoldingStep>): HoldingStep => ({ kind: 'supplied', tokens: [GOLD], calls: [], ...more })
 
 /** What arrived of each row, and why not more. */
@@ -130,7 +131,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
     step({}),
     step({ isFallback: true, because: 'health' }),
   ]
-  const lent = { kind: 'done', deltas: [2n], lent: { lender: 0, amount: 8n } } as const
+  const lent = { kind: 'done', deltas: [2n], lent: { lender: LENDER, amount: 8n } } as const
   expect(attributed(rows, steps, ran(lent, done(10n), { kind: 'skipped' }))).toMatchObject({
     lines: [
       [10n, undefined],
@@ -139,7 +140,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
     outside: [{ token: IRON, amount: 6n, from: LENDER }],
   })
   // A lender may bring more than it was asked for.
-  const generous = { kind: 'done', deltas: [3n], lent: { lender: 0, amount: 9n } } as const
+  const generous = { kind: 'done', deltas: [3n], lent: { lender: LENDER, amount: 9n } } as const
   expect(attributed(rows, steps, ran(generous, done(10n), { kind: 'skipped' })).outside).toEqual([
     { token: IRON, amount: 6n, from: LENDER },
   ])
@@ -147,7 +148,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
     [8n, 16n],
     [8n, -1n],
   ] as const) {
-    const odd = { kind: 'done', deltas: [delta], lent: { lender: 0, amount } } as const
+    const odd = { kind: 'done', deltas: [delta], lent: { lender: LENDER, amount } } as const
     expect(attributed(rows, steps, ran(odd, done(10n), { kind: 'skipped' }))).toMatchObject({
       lines: [
         [0n, 'unsupported'],
@@ -156,11 +157,18 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
       outside: [],
     })
   }
-  const own = { kind: 'done', deltas: [-6n], lent: { lender: 'own', amount: 0n } } as const
-  expect(attributed(rows, steps, ran(own, done(10n), { kind: 'skipped' })).outside).toEqual([
+  const made = { kind: 'done', deltas: [2n], lent: { lender: DONOR, amount: 8n } } as const
+  expect(attributed(rows, steps, ran(made, done(10n), { kind: 'skipped' })).outside).toEqual([
     { token: IRON, amount: 6n, from: undefined },
   ])
-  const held = ran({ kind: 'unfunded' }, reverted(toError('Unhealthy')), done(1n))
+  const unfunded = (reason: Hex): StepOutcome => ({ kind: 'unfunded', reason })
+  const banned = ran(unfunded(toError('Pausable: paused')), reverted(toError('Unhealthy')), done(1n))
+  expect(attributed(rows, steps, banned).lines).toEqual([
+    [1n, 'token_refuses'],
+    [0n, 'token_refuses'],
+  ])
+  const held = ran(unfunded('0x'), reverted(toError('Unhealthy')), done(1n))
+  expect(attributed(rows, steps, held).lines0[1]?.blockage?.detail).toContain('lends the 6 T to repay it')
   expect(attributed(rows, steps, held)).toMatchObject({
     lines: [
       [1n, 'unfunded'],
@@ -173,7 +181,7 @@ test('what debts hold is blocked by what keeps them from being repaid; repayment
 test('an account that brings less than it takes is left behind, and says whether it owes more than it owns', () => {
   const free = step({ parts: ['lent'], isFree: true })
   const steps = [step({ kind: 'borrowed', loan: { token: GOLD, amount: 10n } }), step({ parts: ['collateral'] }), free]
-  const repaid = { kind: 'done', deltas: [0n], lent: { lender: 0, amount: 10n } } as const
+  const repaid = { kind: 'done', deltas: [0n], lent: { lender: LENDER, amount: 10n } } as const
   const settle = (rows: readonly Row[], outcome: UnitOutcome, ...second: readonly StepOutcome[]) => {
     const unit = attribute(exit(steps), rows, outcome)
     const abandonment = findAbandonment(unit)
