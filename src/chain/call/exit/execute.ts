@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import { type Address, concatHex, type Hex } from 'viem'
 import { startDeadline, untilAborted } from '../../../lib/async/abort.ts'
 import { forEachLimit } from '../../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../../lib/async/work.ts'
@@ -121,8 +121,9 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
         step.loan === undefined ? step : { ...step, loan: { lenders: asked, ...step.loan } },
       ),
     }))
-    const additionalCodes: Record<Hex, Hex> = {}
-    for (const each of [wallet, ...asked, ...made.lenders]) additionalCodes[each] = LENS_RUNTIME
+    const additionalCodes: Record<Hex, Hex> = { [wallet]: LENS_RUNTIME }
+    // Lenders pay the wallet only, and no other contract with the code of the lens.
+    for (const each of [...asked, ...made.lenders]) additionalCodes[each] = concatHex([LENS_RUNTIME, wallet])
     const { from, taken, codeSize } = decodePage(
       await call({
         data: encodeUnits(wallet, funded),

@@ -48,9 +48,9 @@ contract Lens is LensPage {
         if (msg.sender == address(this)) return perform();
         if (msg.data.length < 22 || isLocked()) return;
         if (addressAt(0) != address(this)) return forward();
-        if (msg.sender.codehash != address(this).codehash) return;
-        if (byteAt(20) == 0) execute();
-        else lend();
+        if (byteAt(20) != 0) {
+            if (msg.sender == borrower()) lend();
+        } else if (msg.sender.codehash == address(this).codehash) execute();
     }
 
     // At the lens's address.
@@ -272,7 +272,14 @@ contract Lens is LensPage {
         }
     }
 
-    // At the address of a contract that lends.
+    // At the address of a contract that lends: the wallet's address is the end of its code.
+
+    function borrower() private pure returns (address wallet) {
+        assembly ("memory-safe") {
+            codecopy(0, sub(codesize(), 32), 32)
+            wallet := and(mload(0), 0xffffffffffffffffffffffffffffffffffffffff)
+        }
+    }
 
     /// Reverts with the reason of the token, or without one if less arrives than was asked for.
     function lend() private {

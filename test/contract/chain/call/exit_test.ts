@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
-import { type Address, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem'
+import { type Address, concatHex, encodeFunctionData, type Hex, parseAbi, toHex } from 'viem'
 import { executeUnits } from '../../../../src/chain/call/exit/execute.ts'
 import { LENS_RUNTIME } from '../../../../src/chain/call/exit/lens_artifact.ts'
 import { type ExitStep, type ExitUnit, encodeUnits, type StepOutcome } from '../../../../src/chain/call/exit/step.ts'
@@ -264,6 +264,16 @@ test('whoever re-enters is answered as an account without code would, also with 
   const [unit] = await outcomes([{ steps: [move(good, 2n), move(bad, 6n), move(good, -2n)] }])
   // The copy answers its caller, and asked the wallet in vain.
   expect(unit).toEqual([2n, 'reverted', -2n])
+  // A copy that asks a lender for its tokens is not paid.
+  const request = concatHex([lender, '0x01', good, toHex(7n, { size: 32 })])
+  const seen = {
+    to: good,
+    data: encode('pay', 100n),
+    patch: { at: 4, from: good, question: encode('balanceOf', copy) },
+  }
+  const loan = { token: good, amount: 5n }
+  const paid = { tokens: [good], calls: [{ to: copy, data: request }, seen], loan }
+  expect(await outcomes([{ steps: [paid] }])).toEqual([[5n]])
 })
 
 test('a wallet with code of its own is told, and one that takes part itself is not tried', async () => {
