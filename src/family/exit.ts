@@ -1,5 +1,7 @@
-import { type Hex, hexToString, toFunctionSelector } from 'viem'
+import { type Address, type Hex, hexToString, toFunctionSelector } from 'viem'
 import type { ExitStep, ExitUnit } from '../chain/call/exit/step.ts'
+import { encodeCall } from '../chain/call/words.ts'
+import { UINT256_MAX } from '../lib/number/fixed_point.ts'
 
 /*
  * How a wallet takes out what it holds in a family, as data: the family gives the steps of each position, account or
@@ -25,6 +27,31 @@ export interface HoldingExit extends ExitUnit<HoldingStep> {
   readonly position: { readonly family: string; readonly [field: string]: string }
   /** What a contract's refusal means, of a step of that kind if it is told; undefined if that is not known. */
   readonly explain: (reason: Hex, kind?: HoldingStep['kind']) => Refusal | undefined
+}
+
+type ExitCall = ExitStep['calls'][number]
+
+const APPROVE = toFunctionSelector('approve(address,uint256)')
+/** Part of a debt that is lent beyond it; what is left goes back. */
+const MARGIN = 1_000_000n
+
+/** Repays a debt by a call of the contract that spends the token; `patch` names the spender in the approval instead. */
+export function repayDebt(
+  { token, debt, spender }: { readonly token: Address; readonly debt: bigint; readonly spender: Address | bigint },
+  { call, patch }: { readonly call: ExitCall; readonly patch?: NonNullable<ExitCall['patch']> },
+): HoldingStep {
+  const approve = (amount: bigint): ExitCall => ({
+    to: token,
+    data: encodeCall(APPROVE, spender, amount),
+    ...(patch && { patch }),
+  })
+  return {
+    kind: 'borrowed',
+    tokens: [token],
+    loan: { token, amount: debt + debt / MARGIN + 2n },
+    // Some tokens let no allowance be changed but from or to zero.
+    calls: [{ ...approve(0n), mayFail: true }, approve(UINT256_MAX), call],
+  }
 }
 
 /** Refusals by the text of `Error(string)`, the selector of an error, or `Panic` with its code. */

@@ -1,19 +1,16 @@
 import { type Address, toFunctionSelector } from 'viem'
 import { encodeCall } from '../../chain/call/words.ts'
 import { UINT256_MAX } from '../../lib/number/fixed_point.ts'
-import { explainBy, type HoldingExit, type HoldingStep, type RefusalTable } from '../exit.ts'
+import { explainBy, type HoldingExit, type HoldingStep, type RefusalTable, repayDebt } from '../exit.ts'
 import type { Holding } from '../holding.ts'
 import type { RawRead, RawReserve, RawReserveTokens } from './read/abi.ts'
 import type { AaveV3Deployment } from './table.ts'
 
 const GET_POOL = toFunctionSelector('getPool()')
-const APPROVE = toFunctionSelector('approve(address,uint256)')
 const REPAY = toFunctionSelector('repay(address,uint256,uint256,address)')
 const WITHDRAW = toFunctionSelector('withdraw(address,uint256,address)')
 /** Rate modes of debts. */
 const [STABLE, VARIABLE] = [1n, 2n]
-/** Part of a debt that is lent beyond it; what is left goes back. */
-const MARGIN = 1_000_000n
 
 /** Refusals by the numbers of 3.0, and by the errors of 3.6. */
 const REFUSALS: RefusalTable = {
@@ -82,19 +79,13 @@ function repay(
   { wallet, provider, mode, debt }: Readonly<Record<'wallet' | 'provider', Address> & Record<'mode' | 'debt', bigint>>,
 ): HoldingStep {
   // The spender is the pool, which the provider names.
-  const patch = { at: 4, from: provider, question: GET_POOL }
-  const approve = (amount: bigint) => ({ to: asset, data: encodeCall(APPROVE, UINT256_MAX, amount), patch })
-  return {
-    kind: 'borrowed',
-    tokens: [asset],
-    loan: { token: asset, amount: debt + debt / MARGIN + 2n },
-    calls: [
-      // Some tokens let no allowance be changed but from or to zero.
-      { ...approve(0n), mayFail: true },
-      approve(UINT256_MAX),
-      { to: provider, getter: GET_POOL, data: encodeCall(REPAY, asset, UINT256_MAX, mode, wallet) },
-    ],
-  }
+  return repayDebt(
+    { token: asset, debt, spender: UINT256_MAX },
+    {
+      call: { to: provider, getter: GET_POOL, data: encodeCall(REPAY, asset, UINT256_MAX, mode, wallet) },
+      patch: { at: 4, from: provider, question: GET_POOL },
+    },
+  )
 }
 
 /** All of it; else what the reserve has, with what was repaid; else what the debts leave free. */

@@ -1,13 +1,12 @@
 import { type Address, toFunctionSelector } from 'viem'
 import { encodeBytes, encodeCall } from '../../chain/call/words.ts'
 import { UINT256_MAX } from '../../lib/number/fixed_point.ts'
-import { explainBy, type HoldingExit, type HoldingStep } from '../exit.ts'
+import { explainBy, type HoldingExit, type HoldingStep, repayDebt } from '../exit.ts'
 import { computeIdleLiquidity } from './math/market.ts'
 import { computeWithdrawableCollateral } from './math/withdrawal.ts'
 import type { HeldMarket } from './read/position.ts'
 
 const PARAMS = '(address,address,address,address,uint256)'
-const APPROVE = toFunctionSelector('approve(address,uint256)')
 const ACCRUE = toFunctionSelector(`accrueInterest(${PARAMS})`)
 const REPAY = toFunctionSelector(`repay(${PARAMS},uint256,uint256,address,bytes)`)
 const WITHDRAW = toFunctionSelector(`withdraw(${PARAMS},uint256,uint256,address,address)`)
@@ -15,8 +14,6 @@ const WITHDRAW_COLLATERAL = toFunctionSelector(`withdrawCollateral(${PARAMS},uin
 const POSITION = toFunctionSelector('position(bytes32,address)')
 /** Where the shares are in the data of `withdraw`, bytes. */
 const SHARES_AT = 4 + 6 * 32
-/** Part of a debt that is lent beyond it; what is left goes back. */
-const MARGIN = 1_000_000n
 
 /** Refusals by Morpho's `ErrorsLib`. */
 const explain = explainBy({
@@ -38,60 +35,39 @@ export function exitMarket(
 ): HoldingExit {
   const { marketId, params, market, supplied, owed, borrowShares, collateral, loan } = held
   const words = [params.loanToken, params.collateralToken, params.oracle, params.irm, params.lltv] as const
+  const lent = { kind: 'supplied', parts: ['lent'], tokens: [loan.address], isFree: true } as const
+  const secured = { kind: 'supplied', parts: ['collateral'], tokens: [params.collateralToken] } as const
   const toLent = (assets: bigint, shares: bigint) => encodeCall(WITHDRAW, ...words, assets, shares, wallet, wallet)
   const toCollateral = (amount: bigint) => encodeCall(WITHDRAW_COLLATERAL, ...words, amount, wallet, wallet)
-  const lent = { kind: 'supplied', parts: ['lent'], tokens: [loan.address], isFree: true } as const
-  const accrue = { to: morpho, data: encodeCall(ACCRUE, ...words) }
-  const repay: HoldingStep = {
-    kind: 'borrowed',
-    tokens: [loan.address],
-    loan: { token: loan.address, amount: owed + owed / MARGIN + 2n },
-    calls: [
-      // Some tokens let no allowance be changed but from or to zero.
-      { to: loan.address, data: encodeCall(APPROVE, morpho, 0n), mayFail: true },
-      { to: loan.address, data: encodeCall(APPROVE, morpho, UINT256_MAX) },
-      { to: morpho, data: encodeCall(REPAY, ...words, 0n, borrowShares, wallet, encodeBytes('')) },
-    ],
+
+  function repay(): HoldingStep {
+    const data = encodeCall(REPAY, ...words, 0n, borrowShares, wallet, encodeBytes(''))
+    return repayDebt({ token: loan.address, debt: owed, spender: morpho }, { call: { to: morpho, data } })
   }
-  const allShares = { at: SHARES_AT, from: morpho, question: encodeCall(POSITION, marketId, wallet) }
-  const free = computeWithdrawableCollateral(held)?.amount ?? 0n
-  const idle = computeIdleLiquidity(market)
-  const available = [...new Set([idle + owed, idle])].filter((amount) => amount > 0n && amount < supplied)
-  const steps: HoldingStep[] = [
-    ...(owed === 0n ? [] : [repay]),
-    ...(supplied === 0n
-      ? []
-      : [
-          { ...lent, calls: [accrue, { to: morpho, data: toLent(0n, UINT256_MAX), patch: allShares }] },
-          ...available.map((amount) => ({
-            ...lent,
-            isFallback: true,
-            because: 'no_liquidity' as const,
-            calls: [{ to: morpho, data: toLent(amount, 0n) }],
-          })),
-        ]),
-    ...(collateral === 0n
-      ? []
-      : [
-          {
-            kind: 'supplied' as const,
-            parts: ['collateral'],
-            tokens: [params.collateralToken],
-            calls: [{ to: morpho, data: toCollateral(collateral) }],
-          },
-          ...(free > 0n && free < collateral
-            ? [
-                {
-                  kind: 'supplied' as const,
-                  parts: ['collateral'],
-                  tokens: [params.collateralToken],
-                  calls: [{ to: morpho, data: toCollateral(free) }],
-                  isFallback: true,
-                  because: 'health' as const,
-                },
-              ]
-            : []),
-        ]),
+
+  function withdrawLent(): HoldingStep[] {
+    const accrue = { to: morpho, data: encodeCall(ACCRUE, ...words) }
+    const patch = { at: SHARES_AT, from: morpho, question: encodeCall(POSITION, marketId, wallet) }
+    const idle = computeIdleLiquidity(market)
+    const available = [...new Set([idle + owed, idle])].filter((amount) => amount > 0n && amount < supplied)
+    const parts = available.map((amount): HoldingStep => {
+      return { ...lent, isFallback: true, because: 'no_liquidity', calls: [{ to: morpho, data: toLent(amount, 0n) }] }
+    })
+    return [{ ...lent, calls: [accrue, { to: morpho, data: toLent(0n, UINT256_MAX), patch }] }, ...parts]
+  }
+
+  function withdrawCollateral(): HoldingStep[] {
+    const all: HoldingStep = { ...secured, calls: [{ to: morpho, data: toCollateral(collateral) }] }
+    const free = computeWithdrawableCollateral(held)?.amount ?? 0n
+    if (free === 0n || free >= collateral) return [all]
+    const calls = [{ to: morpho, data: toCollateral(free) }]
+    return [all, { ...secured, calls, isFallback: true, because: 'health' }]
+  }
+
+  const steps = [
+    ...(owed === 0n ? [] : [repay()]),
+    ...(supplied === 0n ? [] : withdrawLent()),
+    ...(collateral === 0n ? [] : withdrawCollateral()),
   ]
   return {
     position: { family: 'morpho-blue', market_id: marketId },

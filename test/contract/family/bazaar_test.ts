@@ -286,11 +286,11 @@ describe('a stall that keeps positions', () => {
       const [told, same] = await Promise.all([read(real[index], kept), read(stalls[index], kept)])
       expect(same.reply.data).toEqual(told.reply.data)
     }
-    const rowsOf = async (wallet: Address, setting: object) =>
+    const readHeldRows = async (wallet: Address, setting: object) =>
       (await readRows(BAZAAR, setting, wallet)).filter(({ position }) => position['token_id'] === kept)
-    const held = await rowsOf(stall, ROWS[0][1])
+    const held = await readHeldRows(stall, ROWS[0][1])
     expect(held.length).toBeGreaterThan(0)
-    const rows = await rowsOf(keeper, row)
+    const rows = await readHeldRows(keeper, row)
     expect(rows.filter(({ position }) => position['part'] !== 'rewards')).toEqual(held)
     expect(await readRows(BAZAAR, row, stall)).toEqual([])
   })

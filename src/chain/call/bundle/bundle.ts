@@ -1,6 +1,6 @@
 import { type Hex, numberToHex } from 'viem'
 import { untilAborted } from '../../../lib/async/abort.ts'
-import { createWork, type Requesters, type Work } from '../../../lib/async/work.ts'
+import { createWork, type Work } from '../../../lib/async/work.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { type CallBlock, type Endpoint, type EthCall, RevertError, RpcRefusedError } from '../../rpc/client.ts'
@@ -44,8 +44,6 @@ interface PendingCall {
   readonly endpoint: Endpoint
   readonly call: LensCall
   readonly work: Work
-  /** Requesters of the call. */
-  readonly requesters: Requesters
   readonly resolve: (answer: Hex) => void
   readonly reject: (error: unknown) => void
 }
@@ -104,7 +102,7 @@ export async function callBundled(endpoint: Endpoint, call: LensCall, work: Work
     return answer
   }
   const answer = new Promise<Hex>((resolve, reject) => {
-    queue.waiting.push({ endpoint, call, work, requesters: work.requesters, resolve, reject })
+    queue.waiting.push({ endpoint, call, work, resolve, reject })
     if (queue.waiting.length === 1) setImmediate(() => sendAll(queue))
   })
   return await untilAborted(answer, work.signal)
@@ -147,8 +145,9 @@ function sendAll(queue: CallQueue): void {
 }
 
 /** True if two calls may share a bundle. A shared read counts for its first requester. */
-function canBundle({ endpoint, call, requesters: [first] }: PendingCall, other: PendingCall): boolean {
-  const [otherFirst] = other.requesters
+function canBundle({ endpoint, call, work }: PendingCall, other: PendingCall): boolean {
+  const [first] = work.requesters
+  const [otherFirst] = other.work.requesters
   return (
     endpoint.priority === other.endpoint.priority &&
     getBlockKey(call.block) === getBlockKey(other.call.block) &&
@@ -211,7 +210,7 @@ interface CallResult {
  * alone.
  */
 async function ask(
-  { endpoint, call, requesters: askers }: PendingCall,
+  { endpoint, call, work: { requesters } }: PendingCall,
   bundle: readonly PendingCall[],
 ): Promise<readonly (CallResult | undefined)[]> {
   const allAborted = new AbortController()
@@ -233,7 +232,7 @@ async function ask(
       block: call.block,
     }
     return decodeBundle(
-      requireAnswer(await endpoint.call(request, createWork(allAborted.signal, { requesters: askers }))),
+      requireAnswer(await endpoint.call(request, createWork(allAborted.signal, { requesters }))),
       bundle.length,
     )
   } finally {

@@ -15,9 +15,10 @@ import {LensPage} from '../page.sol';
 /// data says, from the first of the addresses after it that has them and does not refuse.
 ///
 /// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
-/// 2^32 - 1 if it is this one; for each step of the units taken u8 1 done, u8 lender from 1, 0 none, a word
-/// if there is one, what was lent, and a word for each token, by how much the balance grew; 2 reverted, u8 size and reason; 3 it takes too much gas; 4 not needed; 5 done, but a balance
-/// cannot be read; 6 no lender pays the tokens, u8 size and reason of the last that has them.
+/// 2^32 - 1 if it is this one; then, for each step of the units taken, u8 outcome. 1, done: u8 lender from 1, 0 none, a
+/// word if there is one, what was lent, and a word for each token, by how much the balance grew. 2, reverted: u8 size and
+/// reason. 3: it takes too much gas. 4: not needed. 5: done, but a balance cannot be read. 6, no lender pays the tokens: u8
+/// size and reason of the last that has them.
 contract Lens is LensPage {
     /// What a step takes besides its own gas, and the answer.
     uint256 private constant REST_GAS = 600_000;

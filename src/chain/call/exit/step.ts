@@ -109,8 +109,11 @@ function encodeCall({ to, data, patch, getter, mayFail = false }: ExitCall): str
   ].join('')
 }
 
+/** Throws for a number that does not fit: all that follows would be read wrong. */
 function pack(value: number | bigint, bytes: number): string {
-  return value.toString(16).padStart(2 * bytes, '0')
+  const digits = value.toString(16).padStart(2 * bytes, '0')
+  if (digits.length > 2 * bytes) throw new Error(`Cannot encode an exit: ${value} takes more than ${bytes} bytes`)
+  return digits
 }
 
 /** Decodes the outcome of a step. Throws `UpstreamError` for an unknown one. */

@@ -245,7 +245,7 @@ test('what is done when the time is over is answered, and the rest is told as no
   }
 })
 
-test('whoever re-enters is answered as an account without code would, also with the code of the lens', async () => {
+test('a contract that re-enters is answered as an account without code would, also with the code of the lens', async () => {
   await setMood('Reenters')
   const copy = toWalletAddress('copies')
   await rpc.call('anvil_setCode', copy, LENS_RUNTIME)
