@@ -34,8 +34,8 @@ export function findMisspelledVariables(
 }
 
 /**
- * One letter too many, too few or swapped, ignoring case; two such in a long name, none in a short one. A letter in place of another counts as
- * two: `POST` is not `PORT`.
+ * One letter too many, too few or swapped, ignoring case; two such in a long name, none in a short one. A letter in place
+ * of another counts as two: `POST` is not `PORT`.
  */
 function measureMisspelling(name: string, listed: string): number | undefined {
   const distanceMax = listed.length < SLIP_CHARS.one ? 0 : listed.length < SLIP_CHARS.two ? 1 : 2

@@ -46,7 +46,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
     }
 
     /// Allocates, so the page must not have begun.
-    function limitsOf(
+    function computeLimits(
         PriceSources calldata prices,
         uint256 bytesMax
     ) internal pure virtual returns (Limits memory limits) {

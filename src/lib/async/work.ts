@@ -16,7 +16,7 @@ export interface Work {
   readonly signal: AbortSignal
   readonly requesters: Requesters
   /** Chains noted so far; `noteUnwitnessed` adds to them. */
-  readonly unwitnessed: Unwitnessed
+  readonly unwitnessed: Set<number>
   /** Sets the error to report if the work's budget is spent; the last one set wins. */
   readonly onTimeout: (createError: () => UnavailableError) => void
 }
@@ -54,7 +54,7 @@ export function limitWork(work: Work, signal: AbortSignal): Work {
 
 /** Notes that work rests on the word of one endpoint of these chains. */
 export function noteUnwitnessed({ unwitnessed }: Work, chainIds: Iterable<number>): void {
-  for (const chainId of chainIds) (unwitnessed as Set<number>).add(chainId)
+  for (const chainId of chainIds) unwitnessed.add(chainId)
 }
 
 /**

@@ -56,7 +56,7 @@ abstract contract CustodiedPositions is EnumerablePositions {
         return creditedTo(page, custodian, id, wallet) == wallet;
     }
 
-    function holderOf(
+    function findHolder(
         Page memory page,
         Deployments calldata deployments,
         uint256 row,
@@ -70,11 +70,11 @@ abstract contract CustodiedPositions is EnumerablePositions {
         return (row, owner);
     }
 
-    function limitsOf(
+    function computeLimits(
         PriceSources calldata prices,
         uint256 bytesMax
     ) internal pure override returns (Limits memory limits) {
-        limits = super.limitsOf(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
+        limits = super.computeLimits(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
         limits.gasDue += REWARD_GAS + priceGasMax(prices);
     }
 

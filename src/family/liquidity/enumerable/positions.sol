@@ -105,7 +105,7 @@ abstract contract EnumerablePositions is Positions {
     }
 
     /// The row that has an id of a manager's, and who can withdraw it; `owner` is the one that the manager names.
-    function holderOf(
+    function findHolder(
         Page memory,
         Deployments calldata,
         uint256 row,
@@ -154,7 +154,7 @@ abstract contract EnumerablePositions is Positions {
         uint256 count,
         uint256 bytesMax
     ) private view {
-        Limits memory limits = limitsOf(prices, bytesMax);
+        Limits memory limits = computeLimits(prices, bytesMax);
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -189,7 +189,7 @@ abstract contract EnumerablePositions is Positions {
         uint256 bytesMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
-        Limits memory limits = limitsOf(prices, bytesMax);
+        Limits memory limits = computeLimits(prices, bytesMax);
         presence(page, deployments);
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
             if (!room(page, seen.numbers, limits)) close(page);
@@ -212,7 +212,7 @@ abstract contract EnumerablePositions is Positions {
                 broken(page, i, id, 5);
                 continue;
             }
-            (uint256 row, address owner) = holderOf(page, deployments, i, id, address(uint160(word(page.answer))));
+            (uint256 row, address owner) = findHolder(page, deployments, i, id, address(uint160(word(page.answer))));
             position(page, seen, prices, row, deployments, id, owner);
         }
         close(page);

@@ -78,7 +78,7 @@ contract Lens is Positions {
         uint256 count = ids.length / idBytes;
         if (count > POSITIONS_MAX) count = POSITIONS_MAX;
         (Page memory page, Asked memory asked) = open(managers, count);
-        Limits memory limits = limitsOf(prices, bytesMax);
+        Limits memory limits = computeLimits(prices, bytesMax);
         Ids memory wanted = Ids(count, idBytes, offsetOf(ids));
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(wallet), 32));
