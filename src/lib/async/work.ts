@@ -21,8 +21,8 @@ export interface Work {
   readonly onTimeout: (createError: () => UnavailableError) => void
 }
 
-/** No requester, or no chain. */
-const NONE: ReadonlySet<never> = new Set()
+/** No requester: the work is the service's own. */
+const NO_REQUESTERS: Requesters = new Set()
 const ignore = () => {}
 
 /** Creates work that ends with a signal. */
@@ -35,7 +35,7 @@ export function createWork(
     readonly onTimeout?: Work['onTimeout']
   } = {},
 ): Work {
-  const { requesters = NONE, onTimeout = ignore } = options
+  const { requesters = NO_REQUESTERS, onTimeout = ignore } = options
   return { signal, requesters, unwitnessed: new Set(), onTimeout }
 }
 
