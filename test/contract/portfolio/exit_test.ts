@@ -7,7 +7,7 @@ import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/ad
 import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -15,7 +15,7 @@ import { createRandom } from '../../devnet/random.ts'
 import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { collectCall, decreaseLiquidityCall, MANAGER_ABI, multicall, swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
@@ -23,6 +23,7 @@ import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
+import { listWithdrawals, readInNextBlock } from './next_block.ts'
 import { allRows, createPortfolio, e6 } from './support.ts'
 
 const SEED = 20_261_130
@@ -175,7 +176,10 @@ async function listTransactions(wallet: Address, rows: readonly WireRow[]): Prom
       if (family === 'uniswap-v4' && pool !== undefined) {
         // Of a burned position nothing can be collected.
         withdrawals.push(...[burnCall, collectV4Call].map((toCall) => toCall({ pool, owner: wallet, tokenId })))
-      } else if (family === 'uniswap-v3') withdrawals.push(...(await leaveV3(wallet, tokenId)))
+      } else if (family === 'uniswap-v3') {
+        const { collect, all = collect } = await listWithdrawals(devnet, { owner: wallet, tokenId })
+        withdrawals.push(all)
+      }
     } else if (family === 'aave-v3') {
       const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
       const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
@@ -221,15 +225,6 @@ async function listTransactions(wallet: Address, rows: readonly WireRow[]): Prom
   return [...repayments, ...withdrawals]
 }
 
-async function leaveV3(owner: Address, tokenId: bigint): Promise<Transaction[]> {
-  const args = [tokenId] as const
-  const address = UNISWAP_V3.manager
-  const state = await devnet.client.readContract({ address, abi: MANAGER_ABI, functionName: 'positions', args })
-  const collect = collectCall({ tokenId, owner })
-  if (state[7] === 0n) return [collect]
-  return [multicall([decreaseLiquidityCall({ tokenId, owner, liquidity: state[7] }), collect])]
-}
-
 /** By how much the balances of the wallet and of the bank grow if the transactions are sent, in one block of that time. */
 async function send(
   transactions: readonly Transaction[],
@@ -260,36 +255,32 @@ async function send(
 }
 
 test('what arrives is what really doing it brings, and what is lent is what really repaying takes, to the wei', async () => {
-  const before = await devnet.rpc.call<Hex>('evm_snapshot')
-  const { timestamp } = await devnet.client.getBlock()
-  const timeSec = timestamp + 12n
-  await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
-  await devnet.rpc.call('evm_mine')
   const portfolio = createPortfolio([lister.client], {
     db: database.db,
     history: lister.history,
     clock: createPatientClock(),
     more: [UNISWAP_V4],
   })
-  const answers = new Map<Address, Wire>()
-  const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)]
-  for (const wallet of [...wallets, ...named]) {
-    const query = `wallet=${wallet}&chain_id=1`
-    const { reply } = await portfolio.exit(query)
-    const answer = v.parse(exitOutput, { data: reply.data }).data
-    answers.set(wallet, answer)
-    expect({ wallet, book: answer.rows.map(toBook) }).toEqual({
-      wallet,
-      book: (await allRows(portfolio, query)).map(({ amount, value_usd: usd, ...row }) =>
-        toBook({ ...row, book: { ...amount, usd } }),
-      ),
-    })
-    const { net_worth_usd } = (await portfolio.balance(query)).reply.data as { readonly net_worth_usd: string }
-    expect({ wallet, book: answer.book_usd }).toEqual({ wallet, book: net_worth_usd })
-    expectSums(answer)
-  }
-  // The transactions below are in another block of the same number and time.
-  await devnet.rpc.call('evm_revert', before)
+  const { found: answers, timeSec } = await readInNextBlock(devnet, async () => {
+    const told = new Map<Address, Wire>()
+    const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)]
+    for (const wallet of [...wallets, ...named]) {
+      const query = `wallet=${wallet}&chain_id=1`
+      const { reply } = await portfolio.exit(query)
+      const answer = v.parse(exitOutput, { data: reply.data }).data
+      told.set(wallet, answer)
+      expect({ wallet, book: answer.rows.map(toBook) }).toEqual({
+        wallet,
+        book: (await allRows(portfolio, query)).map(({ amount, value_usd: usd, ...row }) =>
+          toBook({ ...row, book: { ...amount, usd } }),
+        ),
+      })
+      const { net_worth_usd } = (await portfolio.balance(query)).reply.data as { readonly net_worth_usd: string }
+      expect({ wallet, book: answer.book_usd }).toEqual({ wallet, book: net_worth_usd })
+      expectSums(answer)
+    }
+    return told
+  })
   const counts: Record<string, number> = {}
   for (const [wallet, answer] of answers) {
     const { rows, outside } = answer
@@ -313,10 +304,9 @@ test('what arrives is what really doing it brings, and what is lent is what real
       const key = from === null ? 'made up' : 'lent'
       counts[key] = (counts[key] ?? 0) + 1
     }
-    for (const { blocked_by, detail, position } of rows) {
+    for (const { blocked_by, position } of rows) {
       const key = `${position?.['family'] ?? 'wallet'} ${blocked_by ?? 'arrives'}`
       counts[key] = (counts[key] ?? 0) + 1
-      if (blocked_by === 'unsupported') console.log(wallet, position, detail)
     }
   }
   console.log(`${answers.size} wallets`, counts)

@@ -4,16 +4,15 @@ import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/ad
 import { ALL, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
-import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { CALLS, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { collectCall, decreaseLiquidityCall, MANAGER_ABI, multicall } from '../../devnet/uniswap_v3_calls.ts'
 import { caseCount, IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
+import { listWithdrawals, readInNextBlock } from './next_block.ts'
 import { allRows, createPortfolio, type WireRow } from './support.ts'
 
 const SEED = 20_261_129
@@ -100,20 +99,16 @@ function unitsBeyond(row: WireRow): bigint {
 }
 
 test('withdrawable is what a transaction of the row alone pays, and nothing more is paid', async () => {
-  const before = await devnet.rpc.call<Hex>('evm_snapshot')
-  const { timestamp } = await devnet.client.getBlock()
-  const timeSec = timestamp + 12n
-  await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
-  await devnet.rpc.call('evm_mine')
   const portfolio = createPortfolio([lister.client], {
     db: database.db,
     history: lister.history,
     clock: createPatientClock(),
   })
-  const rowsByWallet = new Map<Address, readonly WireRow[]>()
-  for (const wallet of wallets) rowsByWallet.set(wallet, await allRows(portfolio, `wallet=${wallet}&chain_id=1`))
-  // The transactions below are in another block of the same number and time.
-  await devnet.rpc.call('evm_revert', before)
+  const { found: rowsByWallet, timeSec } = await readInNextBlock(devnet, async () => {
+    const read = new Map<Address, readonly WireRow[]>()
+    for (const wallet of wallets) read.set(wallet, await allRows(portfolio, `wallet=${wallet}&chain_id=1`))
+    return read
+  })
   const counts: Record<string, number> = {}
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1
@@ -146,17 +141,10 @@ test('withdrawable is what a transaction of the row alone pays, and nothing more
       const tokens = [...new Set(own.map(({ token }) => token.id))]
       const sum = (parts: readonly WireRow[]) =>
         tokens.map((each) => parts.reduce((total, row) => total + (row.token.id === each ? raw(row) : 0n), 0n))
-      const tokenId = BigInt(id ?? 0)
-      const args = [tokenId] as const
-      const address = UNISWAP_V3.manager
-      const state = await devnet.client.readContract({ address, abi: MANAGER_ABI, functionName: 'positions', args })
-      const collect = collectCall({ tokenId, owner: wallet })
+      const { collect, all } = await listWithdrawals(devnet, { owner: wallet, tokenId: BigInt(id ?? 0) })
       const owed = own.filter(({ position }) => position?.['part'] !== 'principal')
       if (owed.length > 0) expect(await pay(collect, tokens, timeSec)).toEqual(sum(owed))
-      if (state[7] > 0n) {
-        const decrease = decreaseLiquidityCall({ tokenId, owner: wallet, liquidity: state[7] })
-        expect(await pay(multicall([decrease, collect]), tokens, timeSec)).toEqual(sum(own))
-      }
+      if (all !== undefined) expect(await pay(all, tokens, timeSec)).toEqual(sum(own))
       count('uniswap-v3 position')
     }
   }
