@@ -61,7 +61,7 @@ export const exitOutput = v.strictObject({
           v.description(
             'Why not all of it arrives: paused, no_liquidity (its market does not have so much), hook_forbids, ' +
               'token_refuses, insolvent (its account owes more than it owns), unfunded (no contract lends what its debt ' +
-              'needs), too_costly (of gas), unsupported (not executed, or a refusal that is not known); null if all does',
+              'needs), too_costly (of gas or time), unsupported (not executed, or a refusal that is not known); null if all does',
           ),
         ),
         detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
