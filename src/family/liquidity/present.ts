@@ -2,6 +2,7 @@ import { checksumAddress } from 'viem'
 import { formatPercentage, formatUsd, formatUsdE6 } from '../../finance/figure.ts'
 import {
   isInRange,
+  type RangePrices,
   rangePrices,
   sqrtPriceAtTickX96,
   type TickRange,
@@ -95,29 +96,21 @@ export function presentPosition<
   position: Position,
   { full, hasSqrtPrice }: PresentOptions<Position, Withdrawal>,
 ) {
-  const { tokenId, chainId, liquidity, token0, token1, deployment, pool } = position
-  const wallet = checksumAddress(position.owner)
-  return {
-    token_id: tokenId.toString(),
-    chain_id: chainId,
-    manager_address: checksumAddress(protocol.getManager(deployment)),
-    wallet,
-    is_active: liquidity > 0n,
-    position_state: {
-      ...presentState({
-        id: tokenId.toString(),
-        owner: wallet,
-        chainId,
-        code: protocol.getCode(deployment),
-        state: position,
-        tokens: [presentToken(token0), presentToken(token1)],
-        pool: protocol.presentPool(position),
-        sqrtPrice: hasSqrtPrice ? pool.sqrtPriceX96 : undefined,
-      }),
-      ...(protocol.getCustodian && { custodian: presentCustodian(protocol.getCustodian(position)) }),
-    },
-    ...(full === undefined ? {} : presentFigures(protocol, full)),
-  }
+  const { tokenId, chainId, token0, token1, deployment, pool } = position
+  const { getCustodian } = protocol
+  return presentFields({
+    id: tokenId.toString(),
+    chainId,
+    manager: checksumAddress(protocol.getManager(deployment)),
+    wallet: checksumAddress(position.owner),
+    code: protocol.getCode(deployment),
+    state: position,
+    tokens: [presentToken(token0), presentToken(token1)],
+    pool: protocol.presentPool(position),
+    sqrtPrice: hasSqrtPrice ? pool.sqrtPriceX96 : undefined,
+    ...(getCustodian && { others: { custodian: presentCustodian(getCustodian(position)) } }),
+    figures: full && presentFigures(protocol, full),
+  })
 }
 
 function presentFigures<
@@ -136,48 +129,111 @@ function presentFigures<
     parts === undefined ? null : presentAmounts([parts.amount0, parts.amount1], [token0, token1])
   const keepsWithdrawn = withdrawn !== undefined
   return {
-    amounts: present(amounts),
-    uncollected_fees: present(fees),
-    ...(keepsWithdrawn && { withdrawn_principal: present(withdrawn.amounts) }),
-    ...protocol.presentWithdrawal?.(full),
-    ...(protocol.computeRewards && { rewards: protocol.computeRewards(position).map(presentReward) }),
-    in_range: inRange,
-    prices: { ...prices, inverse },
-    usd: {
-      ...presentPrices([toShownPrice(token0), toShownPrice(token1)]),
-      amounts: formatUsdE6OrNull(usd?.amountsE6),
-      uncollected_fees: formatUsdE6OrNull(usd?.feesE6),
-      ...(keepsWithdrawn && { withdrawn_principal: formatUsdE6OrNull(usd?.withdrawnE6) }),
-      total: formatUsdE6OrNull(usd?.totalE6),
-    },
+    ...presentShownFigures({
+      amounts: present(amounts),
+      fees: present(fees),
+      others: {
+        ...(keepsWithdrawn && { withdrawn_principal: present(withdrawn.amounts) }),
+        ...protocol.presentWithdrawal?.(full),
+        ...(protocol.computeRewards && { rewards: protocol.computeRewards(position).map(presentReward) }),
+      },
+      inRange,
+      prices,
+      inverse,
+      tokenPrices: [toShownPrice(token0), toShownPrice(token1)],
+      usd: {
+        amountsE6: usd?.amountsE6,
+        feesE6: usd?.feesE6,
+        others: keepsWithdrawn ? { withdrawn_principal: formatUsdE6OrNull(usd?.withdrawnE6) } : {},
+        totalE6: usd?.totalE6,
+      },
+    }),
     ...presentOutcome(pnl, position),
   }
 }
 
-/** Presents the state of a position of any chain; its square-root price only if it is given. */
-export function presentState(options: {
+/** Presents a position of any network, in the order of answers. */
+export function presentFields(options: {
   readonly id: string
-  readonly owner: string
   readonly chainId: number
+  readonly manager: string
+  /** Fields that name it besides, which only its protocol has. @default none */
+  readonly names?: object
+  readonly wallet: string
+  /** Slot of its read, where positions of an answer are of different ones. */
+  readonly slot?: bigint | undefined
   readonly code: string
   readonly state: TickRange & { readonly liquidity: bigint }
   /** As answers have them. */
   readonly tokens: Pair<object>
   readonly pool: object
+  /** In the answer about one position. */
   readonly sqrtPrice: bigint | undefined
+  /** Fields of the state that only its protocol has. @default none */
+  readonly others?: object
+  /** With `full=true`. */
+  readonly figures: object | undefined
 }) {
-  const { id, owner, chainId, code, state, tokens, pool, sqrtPrice } = options
+  const { id, chainId, manager, names, wallet, slot, code, state, tokens, pool, sqrtPrice, others, figures } = options
   return {
-    id,
-    owner,
-    liquidity: state.liquidity.toString(),
-    tickLower: state.tickLower.toString(),
-    tickUpper: state.tickUpper.toString(),
-    token0: tokens[0],
-    token1: tokens[1],
-    pool: { ...pool, ...(sqrtPrice === undefined ? {} : { sqrtPrice: sqrtPrice.toString() }) },
-    chain: { id: chainId },
-    protocol: { code },
+    token_id: id,
+    chain_id: chainId,
+    manager_address: manager,
+    ...names,
+    wallet,
+    is_active: state.liquidity > 0n,
+    ...(slot === undefined ? {} : { slot: slot.toString() }),
+    position_state: {
+      id,
+      owner: wallet,
+      liquidity: state.liquidity.toString(),
+      tickLower: state.tickLower.toString(),
+      tickUpper: state.tickUpper.toString(),
+      token0: tokens[0],
+      token1: tokens[1],
+      pool: { ...pool, ...(sqrtPrice === undefined ? {} : { sqrtPrice: sqrtPrice.toString() }) },
+      chain: { id: chainId },
+      protocol: { code },
+      ...others,
+    },
+    ...figures,
+  }
+}
+
+/** Presents the figures of a position of any network, in the order of answers. */
+export function presentShownFigures(figures: {
+  /** As answers have them, like `fees`. */
+  readonly amounts: object | null
+  readonly fees: object | null
+  /** Fields that only its protocol has. */
+  readonly others: object
+  readonly inRange: boolean
+  readonly prices: RangePrices
+  readonly inverse: RangePrices
+  readonly tokenPrices: Pair<ShownPrice>
+  /** Millionths of a US dollar; undefined if a price is missing. */
+  readonly usd: {
+    readonly amountsE6: bigint | undefined
+    readonly feesE6: bigint | undefined
+    /** Values that only its protocol has, as answers have them. */
+    readonly others: object
+    readonly totalE6: bigint | undefined
+  }
+}) {
+  const { amounts, fees, others, inRange, prices, inverse, tokenPrices, usd } = figures
+  return {
+    amounts,
+    uncollected_fees: fees,
+    ...others,
+    in_range: inRange,
+    prices: { ...prices, inverse },
+    usd: {
+      ...presentPrices(tokenPrices),
+      amounts: formatUsdE6OrNull(usd.amountsE6),
+      uncollected_fees: formatUsdE6OrNull(usd.feesE6),
+      ...usd.others,
+      total: formatUsdE6OrNull(usd.totalE6),
+    },
   }
 }
 
@@ -206,8 +262,7 @@ interface ShownPrice {
   readonly confidence: string | null
 }
 
-/** Presents the prices of both tokens, with their sources. */
-export function presentPrices([price0, price1]: Pair<ShownPrice>) {
+function presentPrices([price0, price1]: Pair<ShownPrice>) {
   return {
     token0_price: formatUsdOrNull(price0.price),
     token0_price_source: price0.source,

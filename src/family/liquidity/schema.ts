@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { chainId, evmAddress, usdFigure, withFull } from '../../finance/figure.ts'
+import { base58Address, chainId, evmAddress, usdFigure, withFull } from '../../finance/figure.ts'
 import { PRICE_CONFIDENCES, USD_PRICE_SOURCES } from '../../finance/price/price.ts'
 import {
   DECIMAL,
@@ -53,40 +53,7 @@ export const reward = v.strictObject({
 /** Words for the rewards of a position. */
 export const REWARDS = 'what claiming each reward pays now; neither in usd nor in pnl'
 
-/** Builds the state of a position, of any chain; `others` are fields that only some protocols have. */
-export function positionState<
-  Id extends v.GenericSchema,
-  Owner extends v.GenericSchema,
-  Token0 extends v.GenericSchema,
-  Token1 extends v.GenericSchema,
-  const Pool extends v.ObjectEntries,
-  Code extends v.GenericSchema,
->(options: {
-  readonly id: Id
-  readonly owner: Owner
-  readonly tokens: readonly [Token0, Token1]
-  readonly pool: Pool
-  readonly code: Code
-  readonly others?: v.ObjectEntries
-}) {
-  const { id, owner, tokens, pool, code, others } = options
-  return v.strictObject({
-    id,
-    owner,
-    liquidity: unsignedText,
-    tickLower: integerText,
-    tickUpper: integerText,
-    token0: tokens[0],
-    token1: tokens[1],
-    pool: v.strictObject(pool),
-    chain: v.strictObject({ id: chainId }),
-    protocol: v.strictObject({ code }),
-    ...others,
-  })
-}
-
-/** Builds the prices of both tokens, with their sources. */
-export function tokenPrices<Source extends v.GenericSchema, Confidence extends v.GenericSchema>(
+function tokenPrices<Source extends v.GenericSchema, Confidence extends v.GenericSchema>(
   source: Source,
   confidence: Confidence,
 ) {
@@ -101,7 +68,6 @@ export function tokenPrices<Source extends v.GenericSchema, Confidence extends v
   }
 }
 
-const evmPrices = tokenPrices(v.picklist(USD_PRICE_SOURCES), v.picklist(PRICE_CONFIDENCES))
 const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
 
 /** Fields about a range that `full=true` adds. */
@@ -112,23 +78,6 @@ export const rangeFigures = {
     'whole token1 per whole token0, and the inverse; 18 significant digits',
   ),
 }
-
-/** Builds the schema of the number of positions of each kind; `spam` is the schema of a spam position. */
-export function positionCounts<const Spam extends v.GenericSchema>(spam: Spam) {
-  return v.strictObject({
-    totalActive: nonNegativeInteger,
-    totalInactive: nonNegativeInteger,
-    total: nonNegativeInteger,
-    filtered: nonNegativeInteger,
-    errors: nonNegativeInteger,
-    spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
-  })
-}
-
-/** Counts of a list whose positions are tokens of a manager. */
-const managedCounts = positionCounts(
-  v.strictObject({ token_id: unsignedText, chain_id: chainId, manager_address: evmAddress, reason: v.string() }),
-)
 
 const percentage = text(fixedDecimal(4, { signed: true }))
 
@@ -209,45 +158,99 @@ export function pnlFigures(words: string) {
 }
 
 /** Builds the field of values in US dollars that `full=true` adds; `values` are those between prices and the total. */
-export function usdFigures<const Values extends v.ObjectEntries>(values: Values, words: string) {
-  return withFull(v.strictObject({ ...evmPrices, ...values, total: usdOrNullText }), words)
+export function usdFigures<const Values extends v.ObjectEntries>(
+  values: Values,
+  words: string,
+  { priceSource, priceConfidence }: Pick<PositionNetwork, 'priceSource' | 'priceConfidence'> = EVM,
+) {
+  return withFull(
+    v.strictObject({ ...tokenPrices(priceSource, priceConfidence), ...values, total: usdOrNullText }),
+    words,
+  )
+}
+
+/** How a network names positions and wallets, and where its prices are from. */
+interface PositionNetwork {
+  /** The id of a position within its manager. */
+  readonly id: v.GenericSchema
+  readonly address: v.GenericSchema
+  readonly priceSource: v.GenericSchema
+  readonly priceConfidence: v.GenericSchema
+  /** Fields of a position that is read at a slot of its own. */
+  readonly slot: v.ObjectEntries
+}
+
+/** Networks whose positions are tokens of a contract, read at one block. */
+const EVM: PositionNetwork = {
+  id: unsignedText,
+  address: evmAddress,
+  priceSource: v.picklist(USD_PRICE_SOURCES),
+  priceConfidence: v.picklist(PRICE_CONFIDENCES),
+  slot: {},
+}
+
+/** Solana, whose positions are accounts, each read at a slot. */
+export const SOLANA: PositionNetwork = {
+  id: base58Address,
+  address: base58Address,
+  priceSource: v.literal('scope'),
+  priceConfidence: v.literal('oracle'),
+  slot: {
+    slot: v.optional(v.pipe(unsignedText, v.description('If positions of one answer were read at different slots'))),
+  },
 }
 
 /** Builds the schemas of success bodies, without `request_id`; `getFigures` returns the fields that `full=true` adds. */
-export function buildOutputs<
-  const Pool extends v.ObjectEntries,
-  Token extends v.GenericSchema,
-  Code extends v.GenericSchema,
-  const Figures extends v.ObjectEntries,
->(options: {
+export function buildOutputs(options: {
+  /** @default EVM networks */
+  readonly network?: PositionNetwork
+  /** Fields that name a position besides, which only this protocol has. @default none */
+  readonly names?: v.ObjectEntries
   /** Fields of the pool, without its square-root price. */
-  readonly pool: Pool
-  readonly token0: Token
-  readonly code: Code
+  readonly pool: v.ObjectEntries
+  readonly sqrtPrice?: v.GenericSchema
+  readonly tokens: readonly [v.GenericSchema, v.GenericSchema]
+  readonly code: v.GenericSchema
   /** Fields of the state that only this protocol has. @default none */
   readonly state?: v.ObjectEntries
-  readonly getFigures: (answer: PositionAnswer) => Figures
+  readonly getFigures: (answer: PositionAnswer) => v.ObjectEntries
 }) {
-  const { pool, token0, code, state = {}, getFigures } = options
-  const buildPosition = <const Fields extends v.ObjectEntries>(fields: Fields, answer: PositionAnswer) =>
+  const { network = EVM, names = {}, pool, sqrtPrice = unsignedText, tokens, code, state = {}, getFigures } = options
+  const { id, address, slot } = network
+  const location = { token_id: id, chain_id: chainId, manager_address: address }
+  const buildPosition = (fields: v.ObjectEntries, answer: PositionAnswer) =>
     v.strictObject({
-      token_id: unsignedText,
-      chain_id: chainId,
-      manager_address: evmAddress,
-      wallet: evmAddress,
+      ...location,
+      ...names,
+      wallet: address,
       is_active: v.boolean(),
-      position_state: positionState({
-        id: unsignedText,
-        owner: evmAddress,
-        tokens: [token0, positionToken],
-        pool: fields,
-        code,
-        others: state,
+      ...slot,
+      position_state: v.strictObject({
+        id,
+        owner: address,
+        liquidity: unsignedText,
+        tickLower: integerText,
+        tickUpper: integerText,
+        token0: tokens[0],
+        token1: tokens[1],
+        pool: v.strictObject(fields),
+        chain: v.strictObject({ id: chainId }),
+        protocol: v.strictObject({ code }),
+        ...state,
       }),
       ...getFigures(answer),
     })
+  const spam = v.strictObject({ ...location, reason: v.string() })
+  const counts = v.strictObject({
+    totalActive: nonNegativeInteger,
+    totalInactive: nonNegativeInteger,
+    total: nonNegativeInteger,
+    filtered: nonNegativeInteger,
+    errors: nonNegativeInteger,
+    spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
+  })
   return {
-    list: v.strictObject({ data: v.array(buildPosition(pool, 'list')), pagination, counts: managedCounts }),
-    position: v.strictObject({ data: buildPosition({ ...pool, sqrtPrice: unsignedText }, 'position') }),
+    list: v.strictObject({ data: v.array(buildPosition(pool, 'list')), pagination, counts }),
+    position: v.strictObject({ data: buildPosition({ ...pool, sqrtPrice }, 'position') }),
   }
 }

@@ -1,18 +1,17 @@
 import * as v from 'valibot'
-import { base58Address, chainId, withFull } from '../../finance/figure.ts'
+import { base58Address, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
-import { pagination } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
 import { presentTotals } from '../liquidity/list/classify.ts'
-import { formatUsdE6OrNull, presentAmount, presentPrices, presentState } from '../liquidity/present.ts'
+import { formatUsdE6OrNull, presentAmount, presentFields, presentShownFigures } from '../liquidity/present.ts'
 import {
   amount,
+  buildOutputs,
   integerText,
-  positionCounts,
-  positionState,
   rangeFigures,
-  tokenPrices,
+  SOLANA,
   unsignedText,
+  usdFigures,
   usdOrNullText,
 } from '../liquidity/schema.ts'
 import {
@@ -52,65 +51,31 @@ const reward = v.strictObject({
   usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
 })
 
-/** Fields that `full=true` adds to a position. */
-const figures = {
-  amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
-  uncollected_fees: withFull(taxedAmounts, 'what the program would write as owed now, to the base unit'),
-  rewards: withFull(v.array(reward), 'what is owed of each reward of the pool'),
-  ...rangeFigures,
-  usd: withFull(
-    v.strictObject({
-      ...tokenPrices(v.literal('scope'), v.literal('oracle')),
-      amounts: usdOrNullText,
-      uncollected_fees: usdOrNullText,
-      rewards: usdOrNullText,
-      total: usdOrNullText,
-    }),
-    'US dollars of what reaches the wallet; null if a price is missing; total is all of it together',
-  ),
-}
-
-const listPool = { id: base58Address, tick: integerText, feeTier: unsignedText, adaptiveFee: v.boolean() }
-
-function position<const Pool extends v.ObjectEntries>(pool: Pool) {
-  return v.strictObject({
-    token_id: base58Address,
-    chain_id: chainId,
-    manager_address: base58Address,
+/** Success bodies, without `request_id`. */
+export const OUTPUTS = buildOutputs({
+  network: SOLANA,
+  names: {
     position_address: base58Address,
     bundle: v.nullable(v.strictObject({ mint: base58Address, index: v.pipe(v.number(), v.integer()) })),
     locked: v.pipe(
       v.boolean(),
       v.description('Its liquidity can never be withdrawn; fees and rewards can be collected'),
     ),
-    wallet: base58Address,
-    is_active: v.boolean(),
-    slot: v.optional(v.pipe(unsignedText, v.description('If positions of one answer were read at different slots'))),
-    position_state: positionState({
-      id: base58Address,
-      owner: base58Address,
-      tokens: [token, token],
-      pool,
-      code: v.literal(CODE),
-    }),
-    ...figures,
-  })
-}
-
-/** Success body of the list, without `request_id`. */
-export const listOutput = v.strictObject({
-  data: v.array(position(listPool)),
-  pagination,
-  counts: positionCounts(
-    v.strictObject({ token_id: base58Address, chain_id: chainId, manager_address: base58Address, reason: v.string() }),
-  ),
-})
-
-/** Success body of one position, without `request_id`. */
-export const positionOutput = v.strictObject({
-  data: position({
-    ...listPool,
-    sqrtPrice: v.pipe(unsignedText, v.description('Square root of base units of token1 per token0, Q64.64')),
+  },
+  pool: { id: base58Address, tick: integerText, feeTier: unsignedText, adaptiveFee: v.boolean() },
+  sqrtPrice: v.pipe(unsignedText, v.description('Square root of base units of token1 per token0, Q64.64')),
+  tokens: [token, token],
+  code: v.literal(CODE),
+  getFigures: () => ({
+    amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
+    uncollected_fees: withFull(taxedAmounts, 'what the program would write as owed now, to the base unit'),
+    rewards: withFull(v.array(reward), 'what is owed of each reward of the pool'),
+    ...rangeFigures,
+    usd: usdFigures(
+      { amounts: usdOrNullText, uncollected_fees: usdOrNullText, rewards: usdOrNullText },
+      'US dollars of what reaches the wallet; null if a price is missing; total is all of it together',
+      SOLANA,
+    ),
   }),
 })
 
@@ -119,59 +84,51 @@ export function presentPosition(
   position: OrcaPosition,
   options: { readonly hasSqrtPrice: boolean; readonly hasSlot: boolean },
 ) {
-  const { program, tokenId, address, wallet, bundle, isLocked, state, pool, figureState } = position
-  return {
-    token_id: tokenId,
-    chain_id: CHAIN_ID,
-    manager_address: program,
-    position_address: address,
-    bundle: bundle === undefined ? null : { mint: bundle.mint, index: bundle.index },
-    locked: isLocked,
+  const { program, tokenId, address, wallet, bundle, isLocked, slot, state, pool, figureState } = position
+  return presentFields({
+    id: tokenId,
+    chainId: CHAIN_ID,
+    manager: program,
+    names: {
+      position_address: address,
+      bundle: bundle === undefined ? null : { mint: bundle.mint, index: bundle.index },
+      locked: isLocked,
+    },
     wallet,
-    is_active: state.liquidity > 0n,
-    ...(options.hasSlot ? { slot: position.slot.toString() } : {}),
-    position_state: presentState({
-      id: tokenId,
-      owner: wallet,
-      chainId: CHAIN_ID,
-      code: CODE,
-      state,
-      tokens: [presentToken(position.tokenA), presentToken(position.tokenB)],
-      pool: {
-        id: state.pool,
-        tick: pool.tick.toString(),
-        feeTier: pool.feeRate.toString(),
-        adaptiveFee: pool.hasAdaptiveFee,
-      },
-      sqrtPrice: options.hasSqrtPrice ? pool.sqrtPriceX64 : undefined,
-    }),
-    ...(figureState === undefined ? {} : presentFigures({ ...position, ...figureState })),
-  }
+    slot: options.hasSlot ? slot : undefined,
+    code: CODE,
+    state,
+    tokens: [presentToken(position.tokenA), presentToken(position.tokenB)],
+    pool: {
+      id: state.pool,
+      tick: pool.tick.toString(),
+      feeTier: pool.feeRate.toString(),
+      adaptiveFee: pool.hasAdaptiveFee,
+    },
+    sqrtPrice: options.hasSqrtPrice ? pool.sqrtPriceX64 : undefined,
+    figures: figureState && presentFigures({ ...position, ...figureState }),
+  })
 }
 
 function presentFigures(position: FigureInput<OrcaToken>) {
   const { tokenA, tokenB } = position
-  const { amounts, fees, rewards, inRange, prices, inverse, usd } = computeFigures(position)
-  return {
+  const { amounts, fees, rewards, usd, ...figures } = computeFigures(position)
+  return presentShownFigures({
+    ...figures,
     amounts: { token0: presentTaxed(amounts.amount0, tokenA), token1: presentTaxed(amounts.amount1, tokenB) },
-    uncollected_fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
-    rewards: rewards.map(({ token: rewardToken, owed, collectable, usdE6 }) => ({
-      token: presentToken(rewardToken),
-      ...presentAmount(owed, rewardToken),
-      collectable_raw: collectable.toString(),
-      ...presentAfterFee(collectable, rewardToken),
-      usd: formatUsdE6OrNull(usdE6),
-    })),
-    in_range: inRange,
-    prices: { ...prices, inverse },
-    usd: {
-      ...presentPrices([toShownPrice(tokenA), toShownPrice(tokenB)]),
-      amounts: formatUsdE6OrNull(usd.amountsE6),
-      uncollected_fees: formatUsdE6OrNull(usd.feesE6),
-      rewards: formatUsdE6OrNull(usd.rewardsE6),
-      total: formatUsdE6OrNull(usd.totalE6),
+    fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
+    others: {
+      rewards: rewards.map(({ token: rewardToken, owed, collectable, usdE6 }) => ({
+        token: presentToken(rewardToken),
+        ...presentAmount(owed, rewardToken),
+        collectable_raw: collectable.toString(),
+        ...presentAfterFee(collectable, rewardToken),
+        usd: formatUsdE6OrNull(usdE6),
+      })),
     },
-  }
+    tokenPrices: [toShownPrice(tokenA), toShownPrice(tokenB)],
+    usd: { ...usd, others: { rewards: formatUsdE6OrNull(usd.rewardsE6) } },
+  })
 }
 
 function toShownPrice({ price }: OrcaToken) {

@@ -12,7 +12,7 @@ import {
 } from '../liquidity/routes/parameters.ts'
 import { SPARE_MS, toAsOfSlot } from '../moment.ts'
 import { LIQUIDITY_TOOLS } from '../tools.ts'
-import { listOutput, positionOutput, presentCounts, presentPosition } from './present.ts'
+import { OUTPUTS, presentCounts, presentPosition } from './present.ts'
 import { BUDGET_MS, type OrcaReader } from './read/read.ts'
 
 /** The family as tools for agents name it. */
@@ -39,7 +39,7 @@ export function listRoute(reader: () => OrcaReader): Route {
     tool: { ...LIQUIDITY_TOOLS.list, protocol: PROTOCOL },
     summary: 'Lists the Orca liquidity positions of a wallet on Solana, active ones unless told otherwise.',
     input,
-    output: listOutput,
+    output: OUTPUTS.list,
     errors: [502],
     budgetMs: BUDGET_MS + SPARE_MS,
     charge: POSITION_CHARGES.list,
@@ -78,7 +78,7 @@ export function positionRoute(reader: () => OrcaReader): Route {
       "The id is the mint of the position's token, or its address. The wallet that holds the token must be named, " +
       'because public endpoints do not tell who holds it.',
     input,
-    output: positionOutput,
+    output: OUTPUTS.position,
     errors: [404, 502],
     budgetMs: BUDGET_MS + SPARE_MS,
     charge: POSITION_CHARGES.position,

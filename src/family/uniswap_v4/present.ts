@@ -45,7 +45,7 @@ const pool = {
 /** Success bodies, without `request_id`. */
 export const OUTPUTS = buildOutputs({
   pool,
-  token0: v.pipe(positionToken, v.description('The native token is the zero address')),
+  tokens: [v.pipe(positionToken, v.description('The native token is the zero address')), positionToken],
   code: v.literal('uniswap_v4'),
   getFigures: () => ({
     amounts: withFull(amounts, 'what the pool owes for all liquidity, in raw units and whole tokens'),

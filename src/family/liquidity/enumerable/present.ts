@@ -29,15 +29,15 @@ export const SPLIT_FIELDS = [
 ] as const
 
 /** Builds the schemas of success bodies of an exchange from the fields of a pool. */
-export function buildEnumerableOutputs<const Pool extends v.ObjectEntries>(
+export function buildEnumerableOutputs(
   { hasCustodians, computeReward }: Pick<EnumerableExchange, 'hasCustodians' | 'computeReward'>,
-  pool: Pool,
+  pool: v.ObjectEntries,
 ) {
   const rewards: v.ObjectEntries = computeReward ? { rewards: withFull(v.array(reward), REWARDS) } : {}
   return buildOutputs({
     pool,
     state: hasCustodians ? { custodian } : {},
-    token0: positionToken,
+    tokens: [positionToken, positionToken],
     code: v.string(),
     getFigures: (answer) => ({
       amounts: withFull(amounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
