@@ -1,7 +1,17 @@
+import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { once } from '../../lib/memoize.ts'
 import type { ContractsSetup, FamilySetup, RequiredContract } from '../contract.ts'
+import { requireReader } from '../moment.ts'
 import { createHoldingsReader } from './holdings.ts'
-import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from './protocol.ts'
+import type {
+  AccountPosition,
+  AccountProtocol,
+  BriefPosition,
+  LiquidityDeployment,
+  LiquidityPosition,
+  LiquidityProtocol,
+} from './protocol.ts'
+import { accountRoutes } from './routes/account.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
 import { createProtocolHistories, positionHistoryRoutes } from './routes/position_history.ts'
@@ -60,5 +70,24 @@ export function serveProtocol<
         ...positionHistoryRoutes(protocol, options),
       ]
     },
+  }
+}
+
+/** The same for a protocol of Solana. Without an endpoint its routes answer `API_ENDPOINT_NOT_CONFIGURED`. */
+export function serveAccountProtocol<Setting, Position extends AccountPosition, Absence>(
+  protocol: AccountProtocol<Setting, Position, Absence>,
+) {
+  const createReader = ({ settings, connect }: FamilySetup<Setting>) => {
+    const { solana, clock } = connect()
+    const setting = settings.get(SOLANA_CHAIN_ID)
+    return solana === undefined || setting === undefined ? undefined : protocol.createReader({ solana, clock }, setting)
+  }
+  return {
+    accountHoldings: (setup: FamilySetup<Setting>) => createReader(setup)?.holdings,
+    routes: (setup: FamilySetup<Setting>) =>
+      accountRoutes(
+        protocol,
+        once(() => requireReader(createReader(setup), protocol.words.exchange)),
+      ),
   }
 }

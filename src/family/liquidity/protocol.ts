@@ -2,12 +2,14 @@ import type { GenericSchema } from 'valibot'
 import type { Address } from 'viem'
 import type { Block } from '../../chain/block.ts'
 import type { WithExpiry } from '../../chain/block_cache.ts'
+import type { SolanaClient } from '../../chain/solana/client.ts'
 import type { FeeGrowth, TickRange, TokenAmounts } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { Work } from '../../lib/async/work.ts'
+import type { CodedError } from '../../lib/error.ts'
 import type { FamilyServices, IndexableHistory } from '../contract.ts'
-import type { Holding, HoldingsRequest } from '../holding.ts'
+import type { AccountHoldingsReader, Holding, HoldingsRequest } from '../holding.ts'
 import type { FamilyTarget, HistoricalTargets } from '../moment.ts'
 import type { PositionExit } from './exit.ts'
 import type { ManagedHistoryQuery } from './histories.ts'
@@ -280,4 +282,83 @@ export interface LiquidityProtocol<
     /** Words that name the state after the position's last flow. */
     readonly listState: (position: Position) => readonly bigint[]
   }
+}
+
+/** A position that is an account of Solana, with the slot of its read. */
+export interface AccountPosition {
+  readonly slot: bigint
+}
+
+/** A page of a wallet's positions on Solana, as of a slot. */
+export interface AccountList<Position> {
+  readonly slot: bigint
+  /** True if its positions are of different slots; `slot` is the lowest. */
+  readonly isMixed: boolean
+  /** Positions of the page, in the order of answers. */
+  readonly positions: readonly Position[]
+  readonly totalActive: number
+  readonly totalInactive: number
+  /** Positions that are left out because a token of their pool is spam. */
+  readonly spams: readonly { readonly program: string; readonly tokenId: string; readonly reason: string }[]
+  readonly unreadable: number
+  /** Positions beyond those that a list has. */
+  readonly omitted: number
+}
+
+/** Wallet, filter and page of a list on Solana. */
+export interface AccountListQuery {
+  readonly wallet: string
+  readonly isActive: boolean
+  readonly isFull: boolean
+  readonly page: number
+  readonly limit: number
+}
+
+/** A requested position on Solana. The wallet is named because endpoints do not tell who holds it. */
+export interface AccountQuery {
+  readonly id: string
+  readonly wallet: string
+  readonly isFull: boolean
+}
+
+/** A position of a wallet, or why there is none. */
+export type AccountRead<Position, Absence> =
+  | { readonly kind: 'found'; readonly position: Position }
+  | { readonly kind: 'absent'; readonly reason: Absence }
+
+/** Reads positions on Solana. Throws `UpstreamError` if it cannot be read or the positions keep changing. */
+export interface AccountReader<Position, Absence> {
+  /** Reads all positions of a wallet for its portfolio. */
+  readonly holdings: AccountHoldingsReader
+  /** Reads a page of a wallet's positions, each at one slot; with `isFull`, with all inputs of its figures. */
+  readWallet(query: AccountListQuery, work: Work): Promise<WithExpiry<AccountList<Position>>>
+  readOne(query: AccountQuery, work: Work): Promise<WithExpiry<AccountRead<Position, Absence>>>
+}
+
+/**
+ * One exchange of Solana: its positions are accounts that a wallet's tokens stand for. It has no hooks of the past, since
+ * endpoints keep no past state of accounts; arithmetic and prices are its own.
+ */
+export interface AccountProtocol<Setting, Position extends AccountPosition, Absence> {
+  /** Path segment and name of the family: `orca-whirlpool`. */
+  readonly name: string
+  readonly words: Pick<ProtocolWords, 'exchange' | 'operation' | 'title' | 'noun'> & {
+    /** Describes the id of a position. */
+    readonly idNote: string
+  }
+  /** Time for one answer of the reader, milliseconds. */
+  readonly budgetMs: number
+  readonly createReader: (
+    services: Pick<FamilyServices, 'clock'> & { readonly solana: SolanaClient },
+    setting: Setting,
+  ) => AccountReader<Position, Absence>
+  /** Presents a position, with its figures if they were read. */
+  readonly presentPosition: (
+    position: Position,
+    options: { readonly hasSqrtPrice: boolean; readonly hasSlot: boolean },
+  ) => object
+  /** The error for a position that there is not. */
+  readonly explainAbsence: (reason: Absence, query: Pick<AccountQuery, 'id' | 'wallet'>) => CodedError
+  /** Schemas of success bodies, without `request_id`. */
+  readonly outputs: { readonly list: GenericSchema; readonly position: GenericSchema }
 }

@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { base58Address, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
 import type { AccountHolding } from '../holding.ts'
-import { presentTotals } from '../liquidity/list/classify.ts'
 import { formatUsdE6OrNull, presentAmount, presentFields, presentShownFigures } from '../liquidity/present.ts'
 import {
   amount,
@@ -19,7 +18,6 @@ import {
   type FigureInput,
   type FigureState,
   type OrcaPosition,
-  type OrcaSpam,
   type OrcaToken,
   toReceivedAmount,
 } from './math/figures.ts'
@@ -147,32 +145,6 @@ function presentAfterFee(raw: bigint, orcaToken: OrcaToken) {
 
 function presentToken({ address, symbol, decimals, name }: OrcaToken) {
   return { id: address, symbol, decimals, name }
-}
-
-interface PositionCounts {
-  readonly totalActive: number
-  readonly totalInactive: number
-  /** Positions that match the request. */
-  readonly filtered: number
-  readonly unreadable: number
-  readonly omitted: number
-  readonly spams: readonly OrcaSpam[]
-}
-
-/** Presents how many positions of each kind a wallet has, and which were left out as spam. */
-export function presentCounts({ totalActive, totalInactive, filtered, unreadable, omitted, spams }: PositionCounts) {
-  return presentTotals({
-    totalActive,
-    totalInactive,
-    filtered,
-    errors: unreadable + omitted,
-    spams: spams.map(({ program, tokenId, reason }) => ({
-      token_id: tokenId,
-      chain_id: CHAIN_ID,
-      manager_address: program,
-      reason,
-    })),
-  })
 }
 
 /** Part of a position that a row shows. */

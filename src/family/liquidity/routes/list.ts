@@ -4,14 +4,13 @@ import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
-import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { presentCounts } from '../list/classify.ts'
 import { flattenPositions } from '../list/selection.ts'
 import type { PnlOutcome } from '../position_history/pnl.ts'
 import { listAllUncoveredPaths, presentPosition } from '../present.ts'
 import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from '../protocol.ts'
 import { selectTargets, toListError } from '../targets.ts'
-import { fullParameter, inactiveStatus, POSITION_CHARGES, refuseFullOfInactive } from './parameters.ts'
+import { describeRoute, fullParameter, inactiveStatus, refuseFullOfInactive } from './parameters.ts'
 import type { LiquidityRoutesOptions } from './position_history.ts'
 
 const FAILED: PnlOutcome = { status: 'failed' }
@@ -26,7 +25,7 @@ export function listRoute<
   protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
   { reader: connected, histories, chainIds }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
 ): Route {
-  const { name, words, isEnumerable } = protocol
+  const { words, isEnumerable } = protocol
   // Where logs find the ids, a receipt of state does not cover the list: it has no such parameter.
   const receipts = (isEnumerable ? receipt : {}) as typeof receipt
   const input = v.pipe(
@@ -44,15 +43,11 @@ export function listRoute<
     refuseFullOfInactive(),
   )
   return defineRoute({
-    method: 'GET',
-    path: `/v1/positions/${name}`,
-    operation: `${words.operation}_positions`,
-    tool: { ...LIQUIDITY_TOOLS.list, protocol: { code: name, name: words.title } },
+    ...describeRoute(protocol, 'list'),
     summary: `Lists the ${words.noun}s of a wallet, active ones unless told otherwise.${words.listNote ? ` ${words.listNote}` : ''}`,
     input,
     output: protocol.outputs.list,
     errors: [503],
-    charge: POSITION_CHARGES.list,
     async read({ wallet, status, full, page, limit, ...query }, { work, untilMs, isStateOnly }) {
       const reader = connected()
       const targets = selectTargets(reader.targets, query, protocol)

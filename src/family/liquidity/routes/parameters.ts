@@ -1,6 +1,8 @@
 import * as v from 'valibot'
 import { choice, evmAddress, flag } from '../../../http/request/input.ts'
 import type { Charge } from '../../../http/route/charge.ts'
+import { LIQUIDITY_TOOLS } from '../../tools.ts'
+import type { ProtocolWords } from '../protocol.ts'
 
 const FULL = { parameter: 'full', value: true, credits: 15 }
 
@@ -15,6 +17,29 @@ export const POSITION_CHARGES = {
   pnl: { credits: 8, instead: [{ parameter: 'status', value: 'inactive', credits: 4 }] },
   events: { credits: 1 },
 } satisfies Record<string, Charge>
+
+/** Where each route of positions is, and what its operation is called. */
+const ROUTES = {
+  list: { path: '', operation: 'positions' },
+  position: { path: '/:id', operation: 'position' },
+  pnl: { path: '/:id/pnl', operation: 'pnl' },
+  events: { path: '/:id/events', operation: 'events' },
+} as const
+
+/** Describes a route of a protocol, on any network. */
+export function describeRoute(
+  { name, words }: { readonly name: string; readonly words: Pick<ProtocolWords, 'operation' | 'title'> },
+  route: keyof typeof ROUTES,
+) {
+  const { path, operation } = ROUTES[route]
+  return {
+    method: 'GET',
+    path: `/v1/positions/${name}${path}`,
+    operation: `${words.operation}_${operation}`,
+    tool: { ...LIQUIDITY_TOOLS[route], protocol: { code: name, name: words.title } },
+    charge: POSITION_CHARGES[route],
+  } as const
+}
 
 /** Schema of the parameter for closed positions: `inactive`; absent for active ones. */
 export const inactiveStatus = v.optional(

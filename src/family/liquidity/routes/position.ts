@@ -4,13 +4,12 @@ import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
-import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { selectOnlyPosition } from '../list/selection.ts'
 import { computePnlOutcome } from '../position_history/pnl_outcome.ts'
 import { listUncoveredPaths, presentPosition } from '../present.ts'
 import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from '../protocol.ts'
 import { selectTargets } from '../targets.ts'
-import { fullParameter, managerAddress, POSITION_CHARGES } from './parameters.ts'
+import { describeRoute, fullParameter, managerAddress } from './parameters.ts'
 import type { LiquidityRoutesOptions } from './position_history.ts'
 
 /** Creates the route of one position's state. */
@@ -23,7 +22,7 @@ export function positionRoute<
   protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
   { reader: connected, histories, chainIds }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
 ): Route {
-  const { name, words, getManager, isPnlImpossible = () => false } = protocol
+  const { words, getManager, isPnlImpossible = () => false } = protocol
   const input = v.pipe(
     v.object({
       id: tokenId,
@@ -36,15 +35,11 @@ export function positionRoute<
     momentRule(),
   )
   return defineRoute({
-    method: 'GET',
-    path: `/v1/positions/${name}/:id`,
-    operation: `${words.operation}_position`,
-    tool: { ...LIQUIDITY_TOOLS.position, protocol: { code: name, name: words.title } },
+    ...describeRoute(protocol, 'position'),
     summary: `Reads the on-chain state of one ${words.noun}.`,
     input,
     output: protocol.outputs.position,
     errors: [404, 503, 'MISSING_PARAMETER'],
-    charge: POSITION_CHARGES.position,
     async read({ id, full, ...query }, { work, isStateOnly }) {
       const reader = connected()
       const configured = selectTargets(reader.targets, query, protocol)

@@ -6,7 +6,6 @@ import type { Work } from '../../../lib/async/work.ts'
 import { CodedError } from '../../../lib/error.ts'
 import type { FamilyServices } from '../../contract.ts'
 import { toAsOf } from '../../moment.ts'
-import { LIQUIDITY_TOOLS } from '../../tools.ts'
 import { createPositionHistories, type PositionHistories } from '../histories.ts'
 import { checkHistoryComplete, computePnlOrThrow } from '../position_history/pnl_outcome.ts'
 import { presentFlow, presentPnl } from '../present.ts'
@@ -19,7 +18,7 @@ import type {
 } from '../protocol.ts'
 import { eventsOutput, pnlOutput } from '../schema.ts'
 import { selectTargets, type TargetSelection } from '../targets.ts'
-import { inactiveStatus, managerAddress, POSITION_CHARGES } from './parameters.ts'
+import { describeRoute, inactiveStatus, managerAddress } from './parameters.ts'
 
 /** Reader and histories of a protocol, for its routes. */
 export interface LiquidityRoutesOptions<
@@ -60,26 +59,23 @@ export function positionHistoryRoutes<
   protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
   { chainIds, reader, histories }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
 ): readonly [pnl: Route, events: Route] {
-  const { name, words } = protocol
+  const { words } = protocol
   const position = {
     id: tokenId,
     chain_id: v.optional(configuredChainId(chainIds)),
     manager_address: managerAddress,
     ...moment,
   }
-  const common = { method: 'GET', errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
+  const common = { errors: [404, 503, 'MISSING_PARAMETER'], feature: 'history' } as const
   const find = (query: TargetSelection & { readonly id: bigint }, work: Work) =>
     histories().find({ ...query, targets: selectTargets(reader().targets, query, protocol) }, work)
   return [
     defineRoute({
       ...common,
-      path: `/v1/positions/${name}/:id/pnl`,
-      operation: `${words.operation}_pnl`,
-      tool: { ...LIQUIDITY_TOOLS.pnl, protocol: { code: name, name: words.title } },
+      ...describeRoute(protocol, 'pnl'),
       summary: `Counts the profit and loss of one ${words.noun} over the life of its token, also after it was burned.`,
       input: v.pipe(v.object({ ...position, status: inactiveStatus }), momentRule()),
       output: pnlOutput,
-      charge: POSITION_CHARGES.pnl,
       async read({ status, ...query }, { work }) {
         const history = await find(query, work)
         const profit = await computePnlOrThrow(history)
@@ -93,13 +89,10 @@ export function positionHistoryRoutes<
     }),
     defineRoute({
       ...common,
-      path: `/v1/positions/${name}/:id/events`,
-      operation: `${words.operation}_events`,
-      tool: { ...LIQUIDITY_TOOLS.events, protocol: { code: name, name: words.title } },
+      ...describeRoute(protocol, 'events'),
       summary: `Lists what went into one ${words.noun} and out of it, priced at its time, newest first.`,
       input: v.pipe(v.object({ ...position, page, limit }), momentRule()),
       output: eventsOutput,
-      charge: POSITION_CHARGES.events,
       async read({ page, limit, ...query }, { work }) {
         const history = await find(query, work)
         checkHistoryComplete(history)

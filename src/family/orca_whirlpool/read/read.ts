@@ -1,4 +1,3 @@
-import type { WithExpiry } from '../../../chain/block_cache.ts'
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { computeAnswerSlot, createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
 import { decodeMint, deriveAssociatedTokenAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token.ts'
@@ -6,10 +5,16 @@ import { listWalletTokens } from '../../../chain/solana/wallet_tokens.ts'
 import { getScopePrices } from '../../../finance/price/scope.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
 import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
-import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
+import type {
+  AccountList,
+  AccountListQuery,
+  AccountQuery,
+  AccountRead,
+  AccountReader,
+} from '../../liquidity/protocol.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/figures.ts'
 import {
   type AccountCache,
@@ -31,8 +36,10 @@ export const BUDGET_MS = 6_000
 /** Reads that are cached until the next slot. */
 const CACHE_ENTRIES_MAX = 2_000
 
-/** Reads positions of these programs. */
-export type OrcaReader = ReturnType<typeof createOrcaReader>
+/** Programs that hold positions, and the market whose prices tokens have. */
+export interface OrcaSetting extends PriceMarket {
+  readonly programs: readonly string[]
+}
 
 /** Creates a reader, which caches the subjects of tokens, pools, and the positions of wallets. */
 export function createOrcaReader({
@@ -40,7 +47,7 @@ export function createOrcaReader({
   programs,
   clock,
   ...priceMarket
-}: PriceMarket & { readonly solana: SolanaClient; readonly programs: readonly string[]; readonly clock: Clock }) {
+}: OrcaSetting & { readonly solana: SolanaClient; readonly clock: Clock }): AccountReader<OrcaPosition, OrcaAbsence> {
   const cache = createAccountCache(programs, clock)
   const prices = getScopePrices(solana, priceMarket)
   const check = createAccountsCheck(programs)
@@ -49,23 +56,17 @@ export function createOrcaReader({
   const readList = createWalletReader({ resolver, items, cache, slotsApartMax: getMaxSlotDistance(solana) })
   const readSingle = createSingleReader({ programs, items, cache, check })
   const cacheOptions = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
-  const lists = createSlotCache<OrcaList>(cacheOptions)
+  const lists = createSlotCache<AccountList<OrcaPosition>>(cacheOptions)
   const singles = createSlotCache<SingleRead>(cacheOptions)
   return {
-    /** Reads all positions of a wallet for its portfolio. */
     holdings: createHoldingsReader({ resolver, items, check }),
-    /**
-     * Reads a page of a wallet's positions, each at one slot with all inputs of its figures. Throws `UpstreamError` if
-     * Solana cannot be read or the positions keep changing; `CodedError` INVALID_PARAMETER for a wallet with too many.
-     * Callers within the duration of a slot share a read.
-     */
-    readWallet(query: WalletQuery, work: Work): Promise<WithExpiry<OrcaList>> {
+    // Callers within the duration of a slot share a read.
+    readWallet(query, work) {
       const { wallet, isActive, isFull, page, limit } = query
       const key = [wallet, isActive, isFull, page, limit].join(':')
       return lists(key, (session) => readList(session, query), work)
     },
-    /** Reads one position of a wallet. Throws `UpstreamError` as `readWallet`. */
-    readOne(query: SingleQuery, work: Work): Promise<WithExpiry<SingleRead>> {
+    readOne(query, work) {
       const { id, wallet, isFull } = query
       return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), work)
     },
@@ -77,18 +78,10 @@ const REMEMBERED_MAX = 50_000
 /** Positions of a bundle whose addresses are derived in one turn of the event loop. */
 const INDEXES_IN_TURN = 48
 
-/** The requested position. */
-interface SingleQuery {
-  /** Mint of the position's token, or address of the position. */
-  readonly id: string
-  readonly wallet: string
-  readonly isFull: boolean
-}
+/** Why there is no such position of the wallet; `bundle`: the id is of many. */
+export type OrcaAbsence = 'none' | 'closed' | 'not_held' | 'bundle'
 
-/** A position of a wallet, or why there is none. */
-type SingleRead =
-  | { readonly kind: 'found'; readonly position: OrcaPosition }
-  | { readonly kind: 'absent'; readonly reason: 'none' | 'closed' | 'not_held' | 'bundle' }
+type SingleRead = AccountRead<OrcaPosition, OrcaAbsence>
 
 /** A position whose token account is not located yet. */
 interface FoundPosition {
@@ -109,7 +102,11 @@ function createSingleReader(options: {
   const rememberedItems = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
 
   /** Reads the id, the addresses derived from it, and the wallet's associated token accounts for it. */
-  async function lookUp(session: SolanaSession, { id, wallet }: SingleQuery, minSlot: bigint): Promise<PositionLookup> {
+  async function lookUp(
+    session: SolanaSession,
+    { id, wallet }: AccountQuery,
+    minSlot: bigint,
+  ): Promise<PositionLookup> {
     const positions = programs.map((program) => ({ program, address: derivePositionAddress(program, id) }))
     const bundles = programs.map((program) => ({ program, address: deriveBundleAddress(program, id) }))
     const usualAccounts = TOKEN_PROGRAMS.map((program) => ({
@@ -171,7 +168,7 @@ function createSingleReader(options: {
     return 'changed'
   }
 
-  return async (session: SolanaSession, query: SingleQuery): Promise<SingleRead> => {
+  return async (session: SolanaSession, query: AccountQuery): Promise<SingleRead> => {
     const { id, wallet, isFull } = query
     const depth: ReadDepth = isFull ? 'full' : 'brief'
     const key = `${wallet}:${id}`
@@ -225,27 +222,6 @@ const POSITIONS_MAX = 2_000
 const WALLETS_MAX = 5_000
 const WALLETS_REMEMBERED_MAX = 200_000
 
-/** Wallet, filter and page of a list. */
-interface WalletQuery {
-  readonly wallet: string
-  readonly isActive: boolean
-  readonly isFull: boolean
-  readonly page: number
-  readonly limit: number
-}
-
-/** A wallet's positions as of a slot. */
-interface OrcaList extends ReturnType<typeof computeAnswerSlot> {
-  /** Positions of the page, in the order of answers. */
-  readonly positions: readonly OrcaPosition[]
-  readonly totalActive: number
-  readonly totalInactive: number
-  readonly spams: readonly OrcaSpam[]
-  readonly unreadable: number
-  /** Positions beyond those that a list has. */
-  readonly omitted: number
-}
-
 /** Positions of a wallet at its last read. */
 interface PreviousList {
   readonly items: readonly PositionItem[]
@@ -269,7 +245,11 @@ function createWalletReader(options: {
   })
 
   /** Chooses the depth of each position's read: `full` if the cache predicts that the page shows it. */
-  function chooseDepths(items: readonly PositionItem[], spam: ReadonlySet<string>, query: WalletQuery): ItemRead[] {
+  function chooseDepths(
+    items: readonly PositionItem[],
+    spam: ReadonlySet<string>,
+    query: AccountListQuery,
+  ): ItemRead[] {
     const matching = items.filter(({ address }) => {
       const liquidity = cache.getPosition(address)?.liquidity
       return !spam.has(address) && liquidity !== undefined && liquidity > 0n === query.isActive
@@ -279,7 +259,7 @@ function createWalletReader(options: {
   }
 
   /** Makes the list of a read, or returns what to read again: positions shown but read in brief, or `changed`. */
-  function createList(reads: readonly ItemRead[], read: ItemsRead, query: WalletQuery): ListMade | UnfinishedList {
+  function createList(reads: readonly ItemRead[], read: ItemsRead, query: AccountListQuery): ListMade | UnfinishedList {
     const listed: { readonly position: OrcaPosition; readonly read: ItemRead }[] = []
     const spams: OrcaSpam[] = []
     const spamAddresses = new Set<string>()
@@ -321,7 +301,7 @@ function createWalletReader(options: {
       query,
       minSlot,
       early,
-    }: { readonly query: WalletQuery; readonly minSlot: bigint; readonly early?: EarlyRead | undefined },
+    }: { readonly query: AccountListQuery; readonly minSlot: bigint; readonly early?: EarlyRead | undefined },
   ): Promise<ReadList | { readonly newest: bigint }> {
     const { wallet } = query
     if (early === undefined) await reader.prepare(session, items, minSlot)
@@ -340,7 +320,7 @@ function createWalletReader(options: {
   }
 
   /** Reads the cached positions of a wallet; undefined without a cache, or if one request cannot ask for all. */
-  async function readEarly(session: SolanaSession, query: WalletQuery): Promise<EarlyRead | undefined> {
+  async function readEarly(session: SolanaSession, query: AccountListQuery): Promise<EarlyRead | undefined> {
     const previous = wallets.get(query.wallet)
     if (previous === undefined || (query.isFull && !reader.hasPrices())) return undefined
     const reads = chooseDepths(previous.items, previous.spam, query)
@@ -348,7 +328,7 @@ function createWalletReader(options: {
     return { reads, read: await reader.read(session, reads, { wallet: query.wallet, minSlot: 0n }) }
   }
 
-  return async (session: SolanaSession, query: WalletQuery): Promise<OrcaList> => {
+  return async (session: SolanaSession, query: AccountListQuery): Promise<AccountList<OrcaPosition>> => {
     const { wallet } = query
     const [first, early] = await Promise.all([
       listWalletTokens(session, wallet, 0n),
@@ -379,7 +359,7 @@ function createWalletReader(options: {
 }
 
 /** A list of the positions that were read. */
-type ReadList = Omit<OrcaList, 'omitted'>
+type ReadList = Omit<AccountList<OrcaPosition>, 'omitted'>
 
 interface ListMade {
   readonly list: ReadList
@@ -403,6 +383,6 @@ function isSame(items: readonly PositionItem[], { reads }: EarlyRead): boolean {
   return items.length === reads.length && items.every(isAsBefore)
 }
 
-function slicePage<T>(matching: readonly T[], { page, limit }: WalletQuery): readonly T[] {
+function slicePage<T>(matching: readonly T[], { page, limit }: AccountListQuery): readonly T[] {
   return matching.slice((page - 1) * limit, page * limit)
 }
