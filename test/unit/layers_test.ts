@@ -211,6 +211,15 @@ test('inside a family only read, holdings, mod and routes reach chain reads, eve
   ).toEqual([])
 })
 
+test('what proves histories knows of no reads ahead', () => {
+  const files = [...new Set(OWN.map(({ from }) => from))].filter((file) => /^src\/history\/(logs|proof)\//.test(file))
+  expect(files.length).toBeGreaterThan(8)
+  expect(
+    files.flatMap((file) => [...reached(file)].filter((to) => /prefetch/.test(to)).map((to) => `${file} → ${to}`)),
+  ).toEqual([])
+  expect(files.filter((file) => /prefetch|\bahead\b/i.test(readFileSync(join(ROOT, file), 'utf8')))).toEqual([])
+})
+
 test('routes of a family read a chain only through its readers', () => {
   expect(
     violations(
