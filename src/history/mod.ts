@@ -17,8 +17,8 @@
  * 7. The stream decodes the logs; `stored_part.ts` stores its rows with their coverage in one statement.
  * 8. When no block is missing, the stream compares the subject's rows with the contracts' state. Blocks that fail are
  *    read once more; after that the answer names the check.
- * 9. `proof/tail.ts` reads the rows after the final block, at the same time as 4 to 8 if some history is stored. They
- *    are never stored.
+ * 9. `proof/tail.ts` reads the rows after the final block. They are never stored. If some history is stored, this and
+ *    the state for 8 are read at the same time as the logs of 4 to 7.
  *
  * A caller waits four seconds for 4 to 8; then `follow/failure.ts` tells the progress, and the work continues for half a
  * minute. Nothing is read for a block that 2 has not confirmed.

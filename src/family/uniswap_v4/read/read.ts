@@ -15,9 +15,9 @@
  *
  * 5. `position_history.ts` finds the block of the mint, and of a burned position its pool and range.
  * 6. History follows the changes of liquidity of the whole pool (`pool_events.ts`), without amounts.
- * 7. `change.ts` completes the changes that lack theirs. It reads, for each block with a
- *    change, the pool's events (`pool_events.ts`) and the counters before and after it, each from two endpoints;
- *    `math/change.ts` computes principal and fees.
+ * 7. `change.ts` completes the changes that lack theirs. It reads, for each block with a change, the pool's events and
+ *    the counters before and after it, from two endpoints if two may serve; `math/change.ts` computes principal and
+ *    fees.
  * 8. The counters before a change equal those after the previous one, and those after the last equal the position's
  *    now: otherwise a change is missing, and the answer fails.
  */
