@@ -88,7 +88,7 @@ export function createMetrics() {
     gauges: (options: LabelledOptions) => registerLabelled(options, 'gauge'),
     readSamples,
     /** Renders all metrics as text. */
-    render: () => renderMetrics(readSamples()),
+    render: () => renderMetrics(mergeMetrics([readSamples()])),
   }
 }
 
@@ -99,7 +99,7 @@ export function renderMetrics(samples: readonly MetricSample[]): string {
   return `${parts.join('\n')}\n`
 }
 
-/** Merges the samples of several processes: sums counters and histograms, and merges gauges by their `aggregation`. */
+/** Merges the samples of processes: sums counters and histograms, and merges gauges by their `aggregation`. */
 export function mergeMetrics(processes: readonly (readonly MetricSample[])[]): readonly MetricSample[] {
   const merged = new Map<string, { readonly sample: MetricSample; readonly values: Map<string, number> }>()
   for (const sample of processes.flat()) {
