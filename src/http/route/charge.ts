@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../lib/text/json.ts'
+
 /** Price of a success, as data: the charge and every sentence about it derive from it. */
 export interface Charge {
   /** Credits per unit, or for the answer. */
@@ -14,6 +16,7 @@ export interface Charge {
 
 interface Instead {
   readonly credits: number
+  /** Its name, `when.figure` for a field of an object. */
   readonly parameter: string
   readonly value: string | boolean
 }
@@ -23,9 +26,14 @@ export const PER_CALL = 'successful call'
 
 /** Returns the credits of one unit, for a valid input. */
 export function getUnitCredits({ credits, instead = NO_OTHERS }: Charge, input: object): number {
-  const values = input as Readonly<Record<string, unknown>>
-  for (const other of instead) if (values[other.parameter] === other.value) return other.credits
+  for (const other of instead) if (readParameter(input, other.parameter) === other.value) return other.credits
   return credits
+}
+
+function readParameter(input: object, name: string): unknown {
+  let value: unknown = input
+  for (const field of name.split('.')) value = isJsonObject(value) ? value[field] : undefined
+  return value
 }
 
 const NO_OTHERS: readonly never[] = []
