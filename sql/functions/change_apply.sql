@@ -18,6 +18,11 @@ begin
         v_details ->> 'finality', coalesce(v_details ->> 'webhook_id', ''), coalesce(v_details ->> 'name', ''),
         v_details ->> 'api_key_id', coalesce((v_details ->> 'expires_ms')::bigint, 0));
       v_reason := nullif(v_reason, 'made');
+      if v_reason is null then
+        update watch w
+        set shard = (v_details ->> 'shard')::smallint, hour_credits = (v_details ->> 'hour_credits')::smallint
+        where w.organization_id = p_organization and w.id = v_id and v_details ? 'shard';
+      end if;
     when 'trigger_update' then
       v_reason := watch_update(p_organization, v_id, v_details);
     when 'trigger_delete' then

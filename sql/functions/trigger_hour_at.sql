@@ -1,5 +1,5 @@
--- Charges triggers of some organizations for the hours that they used up to the last full hour before p_at, one credit
--- for each begun hour of the time that they were active, deleted ones included. The first hour was paid at their
+-- Charges triggers of some organizations for the hours that they used up to the last full hour before p_at, each its
+-- price for each begun hour of the time that it was active, deleted ones included. The first hour was paid at their
 -- creation, and of more than one that is due, as after hours without a process, one is charged. Triggers that cannot be
 -- paid pause. Those paused when out of credits resume if an hour of each can be paid beside. Returns the number of
 -- organizations: one at a time, whatever p_limit allows, because requests wait for its balance meanwhile.
@@ -14,6 +14,7 @@ declare
   v_due_organizations text[];
   v_due_ids text[];
   v_due_keys text[];
+  v_due_credits integer[];
   v_due_active boolean[];
   -- Charges.
   v_organizations text[];
@@ -51,30 +52,33 @@ begin
     where o.id = w.organization_id and o.suspended_at is null and o.deleted_at is null
       and w.organization_id = any (v_asked) and w.paid_until < least(v_until, w.idle_at, w.expires_at)
       and (w.paused_for is distinct from 'credits' or w.expires_at <= p_at)
-    returning w.organization_id, w.id, w.api_key_id,
+    returning w.organization_id, w.id, w.api_key_id, w.hour_credits,
       w.paused_for is null and coalesce(w.expires_at > p_at, true) as is_active
   )
-  select array_agg(d.organization_id), array_agg(d.id), array_agg(d.api_key_id), array_agg(d.is_active)
-  into v_due_organizations, v_due_ids, v_due_keys, v_due_active
+  select array_agg(d.organization_id), array_agg(d.id), array_agg(d.api_key_id), array_agg(d.hour_credits),
+    array_agg(d.is_active)
+  into v_due_organizations, v_due_ids, v_due_keys, v_due_credits, v_due_active
   from (
-    select m.organization_id, m.id, m.api_key_id, m.is_active from moved m
+    select m.organization_id, m.id, m.api_key_id, m.hour_credits, m.is_active from moved m
     union all
-    select w.organization_id, w.id, w.api_key_id, false from watch_owed w where w.organization_id = any (v_asked)
+    select w.organization_id, w.id, w.api_key_id, w.hour_credits, false from watch_owed w
+    where w.organization_id = any (v_asked)
   ) d;
 
-  select array_agg(c.organization_id), array_agg(c.api_key_id), array_agg(c.hours)
+  select array_agg(c.organization_id), array_agg(c.api_key_id), array_agg(c.credits)
   into v_organizations, v_keys, v_credits
   from (
-    select d.organization_id, count(*)::integer as hours, bool_or(d.is_active) as is_active,
+    select d.organization_id, sum(d.credits)::integer as credits, bool_or(d.is_active) as is_active,
       -- That of a key without a limit of its own, if there is one.
       (array_agg(d.api_key_id order by k.credits_per_day is not null, d.api_key_id collate "C"))[1] as api_key_id
-    from unnest(v_due_organizations, v_due_keys, v_due_active) d (organization_id, api_key_id, is_active)
+    from unnest(v_due_organizations, v_due_keys, v_due_credits, v_due_active)
+      d (organization_id, api_key_id, credits, is_active)
     left join api_key k on k.organization_id = d.organization_id and k.id = d.api_key_id
     group by d.organization_id
   ) c
   join spending_limit s on s.organization_id = c.organization_id and s.scope = '' and s.period = 0
   -- What is owed for idle triggers alone waits for credits.
-  where c.is_active or s.most - s.spent >= c.hours;
+  where c.is_active or s.most - s.spent >= c.credits;
   if v_organizations is not null then
     select coalesce(array_agg(v_organizations[u.no]), '{}') into v_unpaid
     from unnest(trigger_charge(
@@ -89,10 +93,10 @@ begin
   where u.organization_id <> all (v_paid) and w.organization_id = u.organization_id and w.id = u.id;
 
   -- An hour of each: if it owes one, that is paid by it.
-  select array_agg(c.organization_id), array_agg(c.api_key_id), array_agg(c.hours)
+  select array_agg(c.organization_id), array_agg(c.api_key_id), array_agg(c.credits)
   into v_organizations, v_keys, v_credits
   from (
-    select w.organization_id, count(*)::integer as hours,
+    select w.organization_id, sum(w.hour_credits)::integer as credits,
       (array_agg(w.api_key_id order by k.credits_per_day is not null, w.api_key_id collate "C"))[1] as api_key_id
     from watch w
     join organization o on o.id = w.organization_id and o.suspended_at is null and o.deleted_at is null
@@ -102,7 +106,7 @@ begin
     group by w.organization_id
   ) c
   join spending_limit s on s.organization_id = c.organization_id and s.scope = '' and s.period = 0
-  where s.most - s.spent >= c.hours;
+  where s.most - s.spent >= c.credits;
   if v_organizations is not null then
     select array_agg(v_organizations[o.no]) into v_paid
     from generate_series(1, cardinality(v_organizations)) o (no)

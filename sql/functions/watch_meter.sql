@@ -5,8 +5,8 @@ declare
   v_idle_at timestamptz := least(old.idle_at, old.expires_at);
 begin
   if tg_op = 'DELETE' then
-    insert into watch_owed (organization_id, id, api_key_id)
-    select old.organization_id, old.id, old.api_key_id where old.paid_until < least(now(), v_idle_at);
+    insert into watch_owed (organization_id, id, api_key_id, hour_credits)
+    select old.organization_id, old.id, old.api_key_id, old.hour_credits where old.paid_until < least(now(), v_idle_at);
     return old;
   end if;
   if v_idle_at > now() then

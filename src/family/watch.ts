@@ -140,6 +140,8 @@ export interface Watchable {
   readonly subject: (chainId: number) => v.GenericSchema<unknown, WatchSubject>
   /** Figures, and whether they are compared as numbers or are true or false. */
   readonly figures: Readonly<Record<string, 'number' | 'boolean'>>
+  /** Those of the figures that take long to read: they are looked at now and then, and others at each block. */
+  readonly sampled?: readonly string[]
   /** Types of events. */
   readonly events: readonly string[]
   /** Path and query of the route with the same figures at a block: `/v1/lending/aave-v3?wallet=…&at_block=…`. */

@@ -4,7 +4,7 @@ import type { WatchSubject } from '../family/watch.ts'
 import type { Change } from '../http/route/change.ts'
 import { CodedError } from '../lib/error.ts'
 import { randomBase62 } from '../lib/text/base62.ts'
-import type { Clause, FinalityLevel, Trigger } from './trigger.ts'
+import { type Clause, type FinalityLevel, PACES, type Pace, type Trigger } from './trigger.ts'
 
 /** States of triggers on the wire. */
 export const TRIGGER_STATES = ['armed', 'pending', 'fired', 'paused', 'blind', 'expired'] as const
@@ -102,12 +102,18 @@ export function prepareTrigger(
     Pick<Trigger, 'family' | 'subject'> & {
       readonly chainId: number
       readonly apiKeyId: string
+      readonly pace: Pace
     },
 ): Change {
-  const { chainId, family, subject, apiKeyId } = trigger
+  const { chainId, family, subject, apiKeyId, pace } = trigger
   const id = `trg_${randomBase62(RANDOM_LENGTH)}`
-  const details = { id, chain_id: chainId, family, subject, api_key_id: apiKeyId, ...toDetails(trigger) }
-  return { kind: 'trigger_create', details, refuse: (reason) => refusedError(reason, id) }
+  const { shard, hourCredits: hour_credits } = PACES[pace]
+  const details = { id, chain_id: chainId, family, subject, api_key_id: apiKeyId, shard, hour_credits }
+  return {
+    kind: 'trigger_create',
+    details: { ...details, ...toDetails(trigger) },
+    refuse: (reason) => refusedError(reason, id),
+  }
 }
 
 /**

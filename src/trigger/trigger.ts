@@ -14,6 +14,21 @@ export const threshold = v.pipe(
 )
 const figure = v.string()
 
+/** Blocks between two looks at a figure that takes long to read. */
+export const SAMPLE_BLOCKS = 20
+
+/** How often triggers look: at each block, or only now and then. Their partitions are apart, so that none waits. */
+export const PACES = {
+  exact: { shard: 0, hourCredits: 1 },
+  sampled: { shard: 1, hourCredits: 5 },
+} as const
+export type Pace = keyof typeof PACES
+
+/** Returns the pace of a partition. */
+export function getPace(shard: number): Pace {
+  return shard === PACES.sampled.shard ? 'sampled' : 'exact'
+}
+
 /** When a trigger fires: `when` of a request, and the stored clause. Names are not checked here. */
 export const clauseSchema = v.union(
   [

@@ -1,5 +1,6 @@
 import type { FigureForecast, FigureValue } from '../../family/watch.ts'
 import type { Bounds } from '../step.ts'
+import { type Pace, SAMPLE_BLOCKS } from '../trigger.ts'
 import { SWEEP_BLOCKS, type WakeConditions, type WatchedSubject, type WatchedTrigger } from './watchlist.ts'
 
 /** The conditions that the triggers of a subject wait for; cached until a trigger changes. */
@@ -35,12 +36,14 @@ function intersectBounds(one: Bounds, other: Bounds): Bounds {
 }
 
 /** True if a subject must be confirmed at a block, whatever the forecast. */
-export function mustConfirm(subject: WatchedSubject, block: bigint): boolean {
+export function mustConfirm(subject: WatchedSubject, block: bigint, pace: Pace): boolean {
   const { confirmed, confirmedAt, phase } = subject
   const { figures, isOpen } = computeWakeConditions(subject)
   if (figures.length === 0) return false
-  if (isOpen || subject.isDue || confirmed === undefined) return true
-  const getSweep = (number: bigint) => Math.floor((Number(number) + phase) / SWEEP_BLOCKS)
+  const isSampled = pace === 'sampled'
+  if ((isOpen && !isSampled) || subject.isDue || confirmed === undefined) return true
+  const sweepBlocks = isSampled ? SAMPLE_BLOCKS : SWEEP_BLOCKS
+  const getSweep = (number: bigint) => Math.floor((Number(number) + phase) / sweepBlocks)
   return getSweep(block) > getSweep(confirmedAt)
 }
 

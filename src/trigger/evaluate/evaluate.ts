@@ -15,7 +15,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { rewind } from '../step.ts'
-import type { BlockMark } from '../trigger.ts'
+import { type BlockMark, getPace } from '../trigger.ts'
 import { applyConfirmedRead, applyEvents } from './apply.ts'
 import { type ChangeCollector, createChangeCollector, type EntryChange, type MessageContext } from './change_message.ts'
 import { computeWakeConditions, mustConfirm, mustConfirmByForecast } from './choose.ts'
@@ -153,6 +153,7 @@ async function evaluateAll(
   const { list, client, clock } = context
   const { block, before, fork, isNewest } = input
   const { apply } = collector
+  const isSampled = getPace(context.messageContext.partition.shard) === 'sampled'
   if (fork !== null) rewindAll(list, fork, collector)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
   const isLong = block.number - first >= GAP_MAX
@@ -189,7 +190,7 @@ async function evaluateAll(
       const entries = isNewest ? subject.entries : list.listMadeBy(subject, block.timestampSec)
       // The newest block evaluates the others.
       if (entries !== subject.entries) subject.isDue = true
-      applyConfirmedRead({ entries }, { confirmedRead, previous, block, apply, note: sight.note })
+      applyConfirmedRead({ entries }, { confirmedRead, previous, block, apply, note: sight.note, isSampled })
     }
     return readCount
   }
@@ -296,11 +297,12 @@ async function readBlock(
 
 /** Classifies all subjects in one pass. */
 async function openFamilies(
-  { list, watchers, clock }: EvaluationContext,
+  { list, watchers, messageContext, clock }: EvaluationContext,
   { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
 ): Promise<readonly Family[]> {
   const families: Family[] = []
   const yielder = createYielder(clock)
+  const pace = getPace(messageContext.partition.shard)
   for (const name of list.families) {
     const watcher = watchers.get(name)
     if (watcher === undefined) continue
@@ -310,9 +312,9 @@ async function openFamilies(
       if (yielder.isDue()) await yielder.take()
       const { confirmed } = subject
       // Without a screen there is no forecast.
-      if (isLong || watcher.forecaster === undefined) subject.isDue = true
+      if (isLong || (watcher.forecaster === undefined && pace === 'exact')) subject.isDue = true
       if (computeWakeConditions(subject).hasEvents) waiting.push(subject)
-      if (mustConfirm(subject, block.number)) due.push(subject)
+      if (mustConfirm(subject, block.number, pace)) due.push(subject)
       if (confirmed !== undefined && confirmed !== 'gone') memos.add(confirmed.memo)
     }
     families.push({ name, watcher, subjects, due, waiting, memos })

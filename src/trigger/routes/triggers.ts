@@ -36,7 +36,10 @@ import {
   defaultClear,
   FINALITY_LEVELS,
   type FinalityLevel,
+  PACES,
+  type Pace,
   parseExact,
+  SAMPLE_BLOCKS,
   threshold,
 } from '../trigger.ts'
 import { FEATURE, LIST_READ, MUTATION, SINGLE_READ, type TriggerServices } from './route_parts.ts'
@@ -135,6 +138,7 @@ export function triggerRoutes(
   const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
+  const sampled = families.flatMap((family) => family.sampled ?? [])
   const createBody = v.strictObject({
     chain_id: v.pipe(integerBetween(1, Number.MAX_SAFE_INTEGER), v.description('Id of the chain of the position.')),
     family: v.pipe(
@@ -161,13 +165,16 @@ export function triggerRoutes(
       operation: 'trigger_create',
       tool: { name: 'create_trigger', title: 'Make a trigger' },
       summary: 'Makes a trigger: a message at the block where a figure of a position crosses a threshold.',
-      description:
-        'A trigger that holds when it is made fires at once. Further hours cost 1 each, fired and cleared messages 2 each.',
+      description: `A trigger that holds when it is made fires at once. Further hours cost as much each, fired and cleared messages 2 each. Looked at every ${SAMPLE_BLOCKS} blocks, others at each block: ${sampled.join(', ')}.`,
       input: v.object({}),
       body: createBody,
       output: triggerOutput,
       errors: ['API_ENDPOINT_NOT_CONFIGURED'],
-      charge: { credits: 1, per: 'trigger and hour' },
+      charge: {
+        credits: PACES.exact.hourCredits,
+        per: 'trigger and hour',
+        instead: sampled.map((value) => ({ credits: PACES.sampled.hourCredits, parameter: 'when.figure', value })),
+      },
       async prepare(request, { apiKeyId, requestedAtMs }) {
         const { chain_id: chainId, family, finality, name } = request
         const watchable = findFamily(families, family, chainId)
@@ -176,7 +183,13 @@ export function triggerRoutes(
         checkForBlocks(selection.clause, request.for_blocks)
         checkFinality(finality, chainId === solanaChainId)
         checkExpiry(request.expires_at, requestedAtMs)
-        const options = { forBlocks: request.for_blocks, webhookId: request.webhook_id, expiresAt: request.expires_at }
+        const pace = getClausePace(watchable, selection.clause)
+        const options = {
+          pace,
+          forBlocks: request.for_blocks,
+          webhookId: request.webhook_id,
+          expiresAt: request.expires_at,
+        }
         return prepareTrigger({ apiKeyId, chainId, family, subject, finality, name, ...selection, ...options })
       },
     }),
@@ -365,7 +378,14 @@ function toChangedSelection(
   if (when === undefined && clear === undefined) return undefined
   const watchable = families.find((each) => each.family === family)
   if (watchable === undefined) throw notConfiguredError(family)
-  return toTriggerSelection(watchable, { when: when ?? clause, clear })
+  const selection = toTriggerSelection(watchable, { when: when ?? clause, clear })
+  if (getClausePace(watchable, selection.clause) !== getClausePace(watchable, clause))
+    throw invalidParameterError('when', 'expected a figure that is looked at as often, or another trigger')
+  return selection
+}
+
+function getClausePace({ sampled = [] }: Watchable, clause: Clause): Pace {
+  return 'figure' in clause && sampled.includes(clause.figure) ? 'sampled' : 'exact'
 }
 
 /** Throws if a trigger on events asks for several blocks in a row: an event happens in one block. */

@@ -37,6 +37,7 @@ async function scene() {
     clear: null,
     forBlocks: 1,
     finality: 'latest' as const,
+    pace: 'exact' as const,
     webhookId: id,
     name: null,
     expiresAt: null,

@@ -1,7 +1,7 @@
 import type { Database } from '../../../src/db/database.ts'
 import { applyChange } from '../../../src/trigger/apply_change.ts'
 import { prepareTriggerDeletion, prepareTriggerUpdate } from '../../../src/trigger/stored.ts'
-import type { Clause, Trigger, TriggerState } from '../../../src/trigger/trigger.ts'
+import { type Clause, PACES, type Pace, type Trigger, type TriggerState } from '../../../src/trigger/trigger.ts'
 
 export const ARMED: TriggerState = { edition: 1, phase: 'armed', heldBlocks: 0, changes: 0, value: null, since: null }
 
@@ -15,6 +15,8 @@ export async function createTrigger(
     readonly webhookId?: string
     readonly createdAt?: Date
     readonly expiresAt?: Date
+    /** @default {'exact'} */
+    readonly pace?: Pace
   },
 ): Promise<Trigger> {
   const clause: Clause = of.clause ?? { figure: 'health_factor', below: '1.05' }
@@ -32,10 +34,10 @@ export async function createTrigger(
   await db.run(
     `with made as (
        insert into watch (organization_id, id, chain_id, family, subject, clause, clear, for_blocks, finality, webhook_id,
-         name, api_key_id, created_at, active_at, paid_until, expires_at)
+         name, api_key_id, created_at, active_at, paid_until, expires_at, shard, hour_credits)
        values ($1, $2, $3::bigint, $4, $5::jsonb, $6::jsonb, $7::numeric, $8::int, $9, nullif($10, ''), $11, $12,
          coalesce($13::timestamptz, now()), coalesce($13::timestamptz, now()),
-         coalesce($13::timestamptz, now()) + interval '1 hour', $14::timestamptz)
+         coalesce($13::timestamptz, now()) + interval '1 hour', $14::timestamptz, $15::int, $16::int)
      )
      insert into watch_state (organization_id, id) values ($1, $2)`,
     [
@@ -53,6 +55,8 @@ export async function createTrigger(
       of.apiKeyId,
       of.createdAt ?? null,
       of.expiresAt ?? null,
+      PACES[of.pace ?? 'exact'].shard,
+      PACES[of.pace ?? 'exact'].hourCredits,
     ],
   )
   return trigger

@@ -5,7 +5,7 @@ import { UnavailableError } from '../../../../src/lib/error.ts'
 import type { Job } from '../../../../src/lib/job.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { blockLoopJob } from '../../../../src/trigger/evaluate/block_loop.ts'
-import type { Clause, FinalityLevel, Trigger } from '../../../../src/trigger/trigger.ts'
+import { type Clause, type FinalityLevel, PACES, type Pace, type Trigger } from '../../../../src/trigger/trigger.ts'
 import type { Account } from '../../../support/account/scene.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
@@ -28,6 +28,8 @@ interface LoopOptions {
   readonly holder?: string
   readonly blindAfterSec?: number
   readonly finality?: FinalityLevel
+  /** @default {'exact'} */
+  readonly pace?: Pace
   readonly chain?: Partial<FinanceChain>
   readonly screen?: boolean
   /** @default reads the meter */
@@ -97,8 +99,9 @@ export async function startLoopStage() {
   /** Starts a loop as one process does, whose rounds `evaluated()` runs. */
   function start(options: LoopOptions = {}): MeterAsked & { readonly job: Job } {
     const { holder = `process ${processes++}`, blindAfterSec = 60, finality = 'latest' } = options
-    const { chain = {}, screen = true } = options
-    const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard: 0, blindAfterSec, leaseSec: 15 }
+    const { chain = {}, screen = true, pace = 'exact' } = options
+    const { shard } = PACES[pace]
+    const line = { chainId: METER_CHAIN_ID, chainName: 'Meter', finality, shard, blindAfterSec, leaseSec: 15 }
     const asked = { confirmed: 0, shared: 0 }
     const watcher = meterWatcher(asked, { screen })
     const { confirm = watcher.confirm } = options
@@ -126,7 +129,7 @@ export async function startLoopStage() {
     account: Account,
     name: string,
     clause: Clause,
-    of: Partial<Trigger> & { readonly createdAt?: Date; readonly expiresAt?: Date } = {},
+    of: Partial<Trigger> & { readonly createdAt?: Date; readonly expiresAt?: Date; readonly pace?: Pace } = {},
   ): Promise<Trigger> {
     const { organizationId, apiKeyId } = account
     const clear = 'below' in clause ? String(Number(clause.below) * 1.02) : null
