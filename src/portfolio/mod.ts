@@ -1,5 +1,6 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
-import type { BackgroundWork, ConfiguredFamily, FamilyServices } from '../family/contract.ts'
+import type { BackgroundWork, ConfiguredFamily, FamilyServices, WatchableFamily } from '../family/contract.ts'
+import type { Watcher } from '../family/watch.ts'
 import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
@@ -17,6 +18,7 @@ import type { NativeDoublesByChain } from './routes/input.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshots.ts'
+import { createWatcher, WATCHABLE } from './watch.ts'
 
 /** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
@@ -44,10 +46,16 @@ export function portfolioWork(setup: PortfolioSetup): BackgroundWork {
   return { name: 'portfolio snapshots', round: (signal) => getReaders(setup).snapshots.takeDaily(createWork(signal)) }
 }
 
+/** What triggers can watch of wallets on EVM chains. */
+export function watchPortfolio(setup: PortfolioSetup): WatchableFamily {
+  return { ...WATCHABLE, family: 'portfolio', chainIds: setup.chainIds, watcher: () => getReaders(setup).watcher }
+}
+
 interface Readers {
   readonly portfolio: Portfolio
   readonly exits: ExitReader
   readonly snapshots: SnapshotReader
+  readonly watcher: Watcher
 }
 
 /** Readers by services: routes and background work share them and their caches. */
@@ -76,16 +84,20 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
     )
   const listTokenLists = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
   const snapshots = createPortfolioSnapshots(services)
+  const portfolio = {
+    listFamilies: (chainId: number) =>
+      chainId === SOLANA_CHAIN_ID ? (accountReader?.families ?? []) : listFamilies(chainId),
+    listTokenLists,
+    listOmitted: (chainId: number) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
+  }
   return {
     portfolio: {
+      ...portfolio,
       reader: createWalletReader({ clients, reader, solana: accountReader?.reader, clock }),
-      listFamilies: (chainId) =>
-        chainId === SOLANA_CHAIN_ID ? (accountReader?.families ?? []) : listFamilies(chainId),
-      listTokenLists,
-      listOmitted: (chainId) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
     },
     exits: createExitReader({ clients, clock }),
     snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
+    watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }
 }
 

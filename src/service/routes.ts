@@ -14,7 +14,7 @@ import { openapiDocument } from '../http/openapi/document.ts'
 import type { Route } from '../http/route/route.ts'
 import { createRouteTable } from '../http/route/route_table.ts'
 import type { Switchboard } from '../operator/switches.ts'
-import { portfolioRoutes, portfolioWork } from '../portfolio/mod.ts'
+import { portfolioRoutes, portfolioWork, watchPortfolio } from '../portfolio/mod.ts'
 import { nameRoute } from '../portfolio/name/routes.ts'
 import { eventsRoute } from '../trigger/routes/events.ts'
 import { getLoggedPath } from '../trigger/routes/logged_path.ts'
@@ -62,10 +62,11 @@ export function listBackgroundWork(config: Config, connect: () => FamilyServices
   return [...works.filter((work) => work !== undefined), ...additional]
 }
 
-/** Lists the families that triggers can watch. */
+/** Lists what triggers can watch: families, and wallets across them. */
 export function listWatchableFamilies(config: Config, connect: () => FamilyServices): readonly WatchableFamily[] {
   const setup = createFamilySetup(config, connect)
-  return config.families.map((family) => family.watch(setup)).filter((each) => each !== undefined)
+  const watched = config.families.map((family) => family.watch(setup)).filter((each) => each !== undefined)
+  return [...watched, watchPortfolio(createPortfolioSetup(config, connect))]
 }
 
 function createPortfolioSetup(config: Config, connect: () => FamilyServices) {

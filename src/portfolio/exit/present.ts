@@ -17,6 +17,18 @@ export interface ExitRead {
   readonly totals: TotalOptions
 }
 
+/** What of a wallet arrives, in sum, millionths of a US dollar; undefined if a repaid debt has no price. */
+export function sumArrived({ rows, assets, exit, totals }: ExitRead): bigint | undefined {
+  return sumRows(
+    classifyArrived(rows, assets, exit).map(([, counted]) => counted),
+    totals,
+  )
+}
+
+function sumRows(arrived: readonly Row[], totals: TotalOptions): bigint | undefined {
+  return arrived.length === 0 ? 0n : computeTotal(arrived, totals).netE6
+}
+
 /**
  * Presents what of a wallet's rows arrives. `blocked_usd` is what the book counts and does not arrive, accounts apart that
  * are left behind because they owe more than they own: those lack `walked_away_usd`.
@@ -30,7 +42,7 @@ export function presentExit({ rows, assets, exit, isComplete, totals }: ExitRead
     classifyArrived(rows, assets, exit).map(([row, counted]): readonly [Row, Row] => [row, counted]),
   )
   const book = computeTotal(rows, totals).netE6
-  const arrives = computeTotal([...arrived.values()], totals).netE6 ?? (arrived.size === 0 ? 0n : undefined)
+  const arrives = sumRows([...arrived.values()], totals)
   const walkedAway = -sumE6(exit.insolvent.flatMap(({ verdict }) => (verdict.counted ? [verdict.value] : [])))
   const isTold = book !== undefined && arrives !== undefined
   return {

@@ -31,6 +31,8 @@ export interface WalletExit {
   readonly executedAs: Execution | undefined
   /** True if each row was tried, or has a reason of its own. */
   readonly isComplete: boolean
+  /** False if another try may show that more arrives: no endpoint executed something, or not in time. */
+  readonly isExecuted: boolean
 }
 
 /** The wallet, and the read of its chain. */
@@ -63,14 +65,21 @@ export function createExitReader(options: {
     async read({ wallet, read, isDated, rows }, work) {
       const { exits } = read ?? {}
       const untilMs = clock.monotonicMs() + TRIAL_MS
+      let isExecuted = true
       const run: Run = async (units) => {
+        const outcome = await runUnits(units)
+        isExecuted &&= units.length === 0 || outcome?.units.every(isTried) === true
+        return outcome
+      }
+      const runUnits: Run = async (units) => {
         if (exits === undefined || units.length === 0) return undefined
         const client = clients.get(exits.block.chainId)
         if (client === undefined) return undefined
         const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock, untilMs }
         return await tryUnits(client, query, { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) })
       }
-      return await readExit(rows, exits?.list() ?? [], run)
+      const found = await readExit(rows, exits?.list() ?? [], run)
+      return { ...found, isExecuted }
     },
   }
 }
@@ -78,7 +87,15 @@ export function createExitReader(options: {
 /** Executes exits; undefined if there are none, or if no endpoint can. */
 type Run = (exits: readonly HoldingExit[]) => Promise<ExitOutcome | undefined>
 
-async function readExit(rows: readonly Row[], listed: readonly HoldingExit[], run: Run): Promise<WalletExit> {
+function isTried(outcome: UnitOutcome): boolean {
+  return outcome.kind === 'run' || (outcome.kind === 'too_costly' && outcome.untried !== 'late')
+}
+
+async function readExit(
+  rows: readonly Row[],
+  listed: readonly HoldingExit[],
+  run: Run,
+): Promise<Omit<WalletExit, 'isExecuted'>> {
   const exits = new Map(listed.map((exit) => [toUnitKey(exit.position), exit]))
   const positions = rows.filter(({ position }) => position !== null)
   const units = [...groupBy(positions, ({ position }) => toUnitKey(position ?? { family: '' }))].flatMap(

@@ -3,9 +3,11 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { isNow, toAsOf } from '../../family/moment.ts'
 import { configuredChainId, moment, momentRule } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
-import { presentExit } from '../exit/present.ts'
+import type { Work } from '../../lib/async/work.ts'
+import { type ExitRead, presentExit } from '../exit/present.ts'
 import type { ExitReader } from '../exit/read.ts'
 import { exitOutput } from '../exit/schema.ts'
+import type { PortfolioQuery, WalletAssets } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import { sortRows } from './assets.ts'
 import { walletAddress, walletRule } from './input.ts'
@@ -39,20 +41,27 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
     errors: [502, 503],
     charge: { credits: 15, per: 'wallet with anything but spam' },
     budgetMs: BUDGET_MS,
-    async read(query, { work }) {
-      const all = { ...query, allow_partial: false, include_unlisted: false }
-      const { reads, unsourced, omitted, coverage } = await readRows(options, all, work)
-      const assets = (await Promise.all(reads.map((read) => read.itemize?.(work) ?? read.assets))).flat()
-      const rows = classifyAssets(assets, { includeUnlisted: false })
-      const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
-      const [read] = reads
-      const exit = await options.exits().read({ ...query, read, rows, isDated: !isNow(query) }, work)
-      const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
-      return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
-    },
+    read: (query, { work }) => readWalletExit(options, query, work),
     count: ({ rows }) => (rows.some(({ verdict }) => verdict.counted || !FREE.has(verdict.reason)) ? 1 : 0),
     present: ({ reads, ...exit }) => ({ data: presentExit(exit), asOf: toAsOf(reads) }),
   })
+}
+
+/** Reads a wallet's rows on a chain and executes their exit at the same block. Throws as its readers. */
+export async function readWalletExit(
+  options: Pick<PortfolioOptions, 'portfolio'> & { readonly exits: () => ExitReader },
+  query: Omit<PortfolioQuery, 'allow_partial' | 'tokens'>,
+  work: Work,
+): Promise<ExitRead & Pick<WalletAssets, 'reads'>> {
+  const all = { ...query, allow_partial: false, include_unlisted: false }
+  const { reads, unsourced, omitted, coverage } = await readRows(options, all, work)
+  const assets = (await Promise.all(reads.map((read) => read.itemize?.(work) ?? read.assets))).flat()
+  const rows = classifyAssets(assets, { includeUnlisted: false })
+  const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
+  const [read] = reads
+  const exit = await options.exits().read({ ...query, read, rows, isDated: !isNow(query) }, work)
+  const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
+  return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
 }
 
 const FREE: ReadonlySet<string> = new Set(['spam', 'dust'])

@@ -35,7 +35,7 @@ interface RowsQuery extends PortfolioQuery {
  * Reads the rows of a wallet, and their coverage for the answer. They depend on the block alone: `divide` tells the parts
  * of some of them apart. Throws like `WalletReader.read`.
  */
-export async function readRows({ portfolio }: PortfolioOptions, query: RowsQuery, work: Work) {
+export async function readRows({ portfolio }: Pick<PortfolioOptions, 'portfolio'>, query: RowsQuery, work: Work) {
   const { reader, listFamilies, listTokenLists, listOmitted } = portfolio()
   const { reads, unread } = await reader.read(query, work)
   const chains = reads.map(({ block }) => block.chainId)

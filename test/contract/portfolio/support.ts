@@ -12,7 +12,7 @@ import type { History } from '../../../src/history/stream.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
-import { portfolioRoutes, portfolioWork } from '../../../src/portfolio/mod.ts'
+import { portfolioRoutes, portfolioWork, watchPortfolio } from '../../../src/portfolio/mod.ts'
 import { callRoute, type RouteTestAnswer } from '../../support/call_route.ts'
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createTestServices } from '../../support/family.ts'
@@ -83,6 +83,7 @@ export function createPortfolio(
     assets: (query: string) => callRoute(findRoute('assets'), { query }),
     snapshots: (query: string) => callRoute(findRoute('snapshots'), { query }),
     work: portfolioWork(described),
+    watched: watchPortfolio(described),
   }
 }
 

@@ -302,6 +302,29 @@ describe('triggers', () => {
     expect((await ask('DELETE', `/v1/triggers/${id}`)).status).toBe(404)
   })
 
+  test('cost five credits for what is looked at every 20 blocks, and are evaluated apart from others', async () => {
+    const { account, ask } = await newAccount()
+    const when = { figure: 'exit_usd', below: '1000' }
+    const exit = { chain_id: 1, family: 'portfolio', subject: { wallet: WALLET.toLowerCase() }, when }
+    const made = await ask('POST', '/v1/triggers', exit)
+    expect([charged(made), made.body.data.subject, made.body.data.clear]).toEqual([5, { wallet: WALLET }, '1020'])
+    expect(charged(await ask('POST', '/v1/triggers', HEALTH))).toBe(1)
+    expect(
+      await database.db.run(
+        'select family, shard, hour_credits from watch where organization_id = $1 order by family',
+        [account.organizationId],
+      ),
+    ).toEqual([
+      { family: 'aave-v3', shard: 0, hour_credits: 1 },
+      { family: 'portfolio', shard: 1, hour_credits: 5 },
+    ])
+    expect(messageOf(await ask('POST', '/v1/triggers', { ...exit, when: { event: ['Borrow'] } }))).toContain(
+      'parameter "when": expected a figure, portfolio has no events',
+    )
+    const { charged: sum } = await readBooks(database.db, account.organizationId)
+    expect(sum).toBe(6)
+  })
+
   test('that paused for want of credits go on with credits alone, whatever their owner pauses', async () => {
     const { account, ask } = await newAccount()
     const { id } = (await ask('POST', '/v1/triggers', HEALTH)).body.data
