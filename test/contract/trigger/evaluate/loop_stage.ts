@@ -149,9 +149,10 @@ export async function startLoopStage() {
   /** Runs rounds until a block is evaluated. */
   async function evaluated(number: bigint, finality: FinalityLevel = 'latest'): Promise<void> {
     const isEvaluated = async () => {
-      const [row] = await db.run<{ block: string | null }>('select block from watch_cursor where finality = $1', [
-        finality,
-      ])
+      const [row] = await db.run<{ block: string | null }>(
+        'select max(block) as block from watch_cursor where finality = $1',
+        [finality],
+      )
       return BigInt(row?.block ?? -1) >= number
     }
     for (let rounds = 0; !(await isEvaluated()); rounds++) {
