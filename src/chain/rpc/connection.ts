@@ -49,13 +49,18 @@ export function createConnection(url: string, options: ConnectionOptions) {
   /** Requests that the endpoint has answered so far. */
   let answeredCount = 0
 
+  function noteAnswer(): void {
+    answeredCount++
+    health.recordAnswer()
+  }
+
   async function sendNow<T>(request: RpcRequest<T>, signal: AbortSignal, priority: Priority): Promise<T> {
     const countBefore = answeredCount
     const startedMs = clock.monotonicMs()
     try {
       const result = await transport.send(request, signal)
       const latencyMs = clock.monotonicMs() - startedMs
-      answeredCount++
+      noteAnswer()
       record?.('ok', latencyMs, index + 1)
       if (priority === 'caller') health.recordLatency(latencyMs)
       return result
@@ -63,7 +68,7 @@ export function createConnection(url: string, options: ConnectionOptions) {
       const outcome = classifyRpcOutcome(error)
       record?.(outcome, clock.monotonicMs() - startedMs, index + 1)
       if (outcome === 'failed') health.countError()
-      if (error instanceof RevertError) answeredCount++
+      if (error instanceof RevertError) noteAnswer()
       if (hasFault(error, 'busy') && priority === 'caller') limiter.slowDown()
       const isSlow = hasFault(error, 'late') && answeredCount > countBefore
       throw isSlow ? new EndpointError('slow', error.message, { cause: error }) : error

@@ -28,6 +28,7 @@ export type Health = ReturnType<typeof createHealth>
 export function createHealth({ clock, random }: { readonly clock: Clock; readonly random: () => number }) {
   let failures = 0
   let errors = 0
+  let failuresInSilence = 0
   let probeAtMs = 0
   let busyUntilMs = 0
   let pausesInARow = 0
@@ -37,6 +38,8 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
 
   return {
     state: (): HealthState => (failures === 0 ? 'ready' : failures < FAILURES_TO_OPEN ? 'doubtful' : 'open'),
+    /** True if an `open` endpoint answered nothing at all between its last two failures, and since. */
+    isSilent: () => failures >= FAILURES_TO_OPEN && failuresInSilence >= 2,
     /** Milliseconds until the endpoint's rate limit allows the next request; 0 if no limit is in force. */
     busyMs: () => Math.max(0, busyUntilMs - clock.monotonicMs()),
     /** True if the pause of a failed endpoint is over, so that it may be probed. */
@@ -61,11 +64,19 @@ export function createHealth({ clock, random }: { readonly clock: Clock; readonl
     recordSuccess(): void {
       failures = 0
     },
-    /** Records a failure. Each one in a row doubles the pause before the next probe, with a jitter of up to a half. */
-    recordFailure(): void {
+    /** Records an answer of any kind. */
+    recordAnswer(): void {
+      failuresInSilence = 0
+    },
+    /**
+     * Records a failure. Each one in a row doubles the pause before the next probe, with a jitter of up to a half. A
+     * failure that `isProof` opens the circuit of an endpoint that failed before, however often.
+     */
+    recordFailure({ isProof = false } = {}): void {
       const pauseMs = Math.min(COOL_DOWN_MS_MAX, COOL_DOWN_MS_MIN * 2 ** Math.min(failures, 10))
       probeAtMs = clock.monotonicMs() + pauseMs * (0.5 + random() / 2)
-      failures++
+      failuresInSilence++
+      failures = isProof && failures > 0 ? Math.max(failures + 1, FAILURES_TO_OPEN) : failures + 1
     },
     /** Records a rate limit; `retryAfterMs` is undefined if the endpoint gives no duration. */
     recordRateLimit(retryAfterMs: number | undefined): void {

@@ -1,11 +1,11 @@
-import { type Deadline, untilAborted } from '../../lib/async/abort.ts'
+import { type Deadline, untilAborted, withTimeout } from '../../lib/async/abort.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { ContractUnresponsiveError, type Endpoint, RpcRefusedError } from './client.ts'
 import type { Health, HealthState } from './endpoint_state.ts'
-import { hasFault } from './error.ts'
+import { EndpointError, hasFault } from './error.ts'
 
 /** A read that succeeded this recently proves readiness. */
 const READY_MS = 5_000
@@ -120,8 +120,9 @@ interface RotationOptions<E extends RotatingEndpoint> {
 /**
  * Creates the rotation of one chain's endpoints. Each failure moves on to the next endpoint, and back to the first when
  * all have been tried. A failed endpoint ranks behind the others until a background probe succeeds; after repeated
- * failures it is used again only once a probe succeeds, for which all callers wait. While requests come in, the other
- * endpoints are probed periodically in turn, to find those that have stopped following the chain.
+ * failures it is used again only once a probe succeeds. Where no other endpoint is left, requests start such probes, each
+ * endpoint's once a second, and wait for them for 300 ms: as long as nothing answers, they fail fast. While requests come
+ * in, the other endpoints are probed periodically in turn, to find those that have stopped following the chain.
  */
 export function createRotation<E extends RotatingEndpoint>(options: RotationOptions<E>) {
   const { endpoints, policy, isBehind, getHead, toError, clock, random } = options
@@ -130,10 +131,10 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
   const monitor = createHealthMonitor(options)
 
   /**
-   * Picks the next endpoint, ranked by attempts so far, health, the request's preference, lag, latency and configured
-   * order. Undefined when all have had their attempts.
+   * Ranks the endpoints that are left by attempts so far, health, the request's preference, lag, latency and configured
+   * order.
    */
-  function pick(tries: ReadonlyMap<E, number>, { getRank }: Preference): E | undefined {
+  function rank(tries: ReadonlyMap<E, number>, { getRank }: Preference): readonly E[] {
     const ranked = endpoints
       .filter((endpoint) => endpoint.removed !== true && (tries.get(endpoint) ?? 0) < triesMax)
       .flatMap((endpoint) => {
@@ -145,7 +146,13 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
         const rank = [tries.get(endpoint) ?? 0, state, preference, behind, health.getLatencyClass(), index]
         return [{ endpoint, rank }]
       })
-    return ranked.sort((a, b) => compareRanks(a.rank, b.rank))[0]?.endpoint
+    return ranked.sort((a, b) => compareRanks(a.rank, b.rank)).map(({ endpoint }) => endpoint)
+  }
+
+  /** True if an endpoint must not be asked before a probe succeeds. */
+  function isDown({ health }: E, { blames }: Preference): boolean {
+    // An endpoint without a recent head may have the past all the same, unless it answers nothing.
+    return health.busyMs() === 0 && (blames ? health.state() === 'open' : health.isSilent())
   }
 
   /**
@@ -163,14 +170,25 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
     const doubtedEndpoints: E[] = []
     const errors: unknown[] = []
     let attempts = 0
+    let probes = 0
     for (;;) {
-      const next = pick(tries, preference)
+      const candidates = rank(tries, preference)
+      const next = candidates[0]
+      if (next !== undefined && isDown(next, preference) && !work.signal.aborted) {
+        const downEndpoints = candidates.filter((each) => isDown(each, preference))
+        for (const [each, error] of await monitor.awaitRecovery(downEndpoints, work.signal)) {
+          tries.set(each, triesMax)
+          errors.push(error)
+          probes++
+        }
+        continue
+      }
       const endpoint = next ?? doubtedEndpoints.shift()
       if (endpoint === undefined || attempts >= attemptsMax || work.signal.aborted) {
         const busyMs = Math.min(
           ...endpoints.filter(({ removed }) => removed !== true).map(({ health }) => health.busyMs()),
         )
-        throw preference.toError({ attempts, errors, busyMs })
+        throw preference.toError({ attempts: attempts + probes, errors, busyMs })
       }
       const triesBefore = tries.get(endpoint) ?? 0
       tries.set(endpoint, triesBefore + 1)
@@ -184,11 +202,11 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
       }
       try {
         if (waitMs > 0) await clock.sleep(waitMs, work.signal)
-        attempts++
-        if (health.state() === 'open' && preference.blames) {
-          const error = await untilAborted(monitor.probe(endpoint), work.signal)
-          if (error !== undefined) throw error
+        if (isDown(endpoint, preference)) {
+          tries.set(endpoint, triesBefore)
+          continue
         }
+        attempts++
         const isAlone = endpoints.every((each) => each === endpoint || each.removed === true || tries.has(each))
         const limits = { work, isLastResort: next === undefined, isAlone, remainingMs: deadline.remainingMs }
         return await monitor.run(endpoint, () => attempt(endpoint, limits), {
@@ -240,10 +258,20 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
   return index < 0 ? 0 : (a[index] ?? 0) - (b[index] ?? 0)
 }
 
+/** Longest wait of requests for a probe of a failed endpoint, from its start. */
+const RECOVERY_MS = 300
+/** Minimum time between the starts of two such probes of one endpoint. */
+const RECOVERY_INTERVAL_MS = 1_000
 /** Minimum time between two routine probes of endpoints other than the serving one. */
 const PROBE_INTERVAL_MS = 10_000
 /** Faults that do not affect an endpoint's health; callers choose requests whose answers are too large. */
 const HEALTH_NEUTRAL = ['behind', 'unsupported', 'queue_full', 'far_head', 'slow', 'too_large'] as const
+
+/** A probe of an endpoint; its error is undefined if the endpoint answers. */
+interface Trial {
+  readonly startedMs: number
+  readonly error: Promise<unknown>
+}
 
 /** Creates a monitor that updates the health of one chain's endpoints from their answers, and probes them. */
 function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOptions<E>) {
@@ -251,7 +279,9 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
   const background = new AbortController()
   const backgroundWork = createWork(background.signal)
   /** Running probes. */
-  const trials = new Map<E, Promise<unknown>>()
+  const trials = new Map<E, Trial>()
+  /** Last probes that failed, since which no probe succeeded. */
+  const failedTrials = new Map<E, Trial>()
   /** Errors counted already: callers that share a request share its error. */
   const countedErrors = new WeakSet<Error>()
   let succeededMs = Number.NEGATIVE_INFINITY
@@ -277,37 +307,54 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
     )
   }
 
-  function noteFailure({ health, index }: E, error: unknown): void {
+  function noteFailure({ health, index }: E, error: unknown, { isProbe = false } = {}): void {
     if (hasFault(error, 'busy')) health.recordRateLimit(error.retryAfterMs)
     if (hasFault(error, 'busy') || !isFailure(error) || countedErrors.has(error)) return
     countedErrors.add(error)
     const wasLost = isLost(health.state())
-    health.recordFailure()
+    // Its probe decides whether an endpoint is slow or was asked for much.
+    health.recordFailure({ isProof: isProbe && hasFault(error, 'late') })
     if (wasLost || !isLost(health.state())) return
     log.warn({ msg: 'An RPC endpoint failed', chainId, endpoint: index + 1, reason: formatReason(error) })
   }
 
-  function startProbe(endpoint: E): Promise<unknown> {
+  function startProbe(endpoint: E): Trial {
     const runProbe = async () => {
       try {
         await probe(endpoint, backgroundWork)
       } catch (error) {
         // An endpoint that is far behind still answers; the rotation decides whether to use it.
         if (!hasFault(error, 'far_head')) {
-          if (!background.signal.aborted) noteFailure(endpoint, error)
+          failedTrials.set(endpoint, trial)
+          if (!background.signal.aborted) noteFailure(endpoint, error, { isProbe: true })
           return error
         }
       }
+      failedTrials.delete(endpoint)
       noteSuccess(endpoint)
       return undefined
     }
-    const trial = runProbe().finally(() => trials.delete(endpoint))
+    const error = runProbe().finally(() => trials.delete(endpoint))
+    const trial = { startedMs: clock.monotonicMs(), error }
     trials.set(endpoint, trial)
     return trial
   }
 
+  const joinProbe = (endpoint: E): Trial => trials.get(endpoint) ?? startProbe(endpoint)
+
   /** Joins the running probe or starts one; resolves to its error, undefined if the endpoint answers. */
-  const probeOnce = (endpoint: E): Promise<unknown> => trials.get(endpoint) ?? startProbe(endpoint)
+  const probeOnce = (endpoint: E): Promise<unknown> => joinProbe(endpoint).error
+
+  /** Returns the error of an endpoint's newest probe, which starts now unless there was one in the last second. */
+  async function findProbeError(endpoint: E): Promise<unknown> {
+    const nowMs = clock.monotonicMs()
+    const failedTrial = failedTrials.get(endpoint)
+    if (failedTrial !== undefined && nowMs - failedTrial.startedMs < RECOVERY_INTERVAL_MS) return failedTrial.error
+    const { startedMs, error } = joinProbe(endpoint)
+    return await withTimeout(error, { ms: Math.max(0, startedMs + RECOVERY_MS - nowMs), clock }).catch(
+      () => new EndpointError('late', `No answer within ${RECOVERY_MS} ms`),
+    )
+  }
 
   return {
     /** Runs one attempt; with `blames` false its failure does not affect health. Throws as the attempt does. */
@@ -330,7 +377,21 @@ function createHealthMonitor<E extends RotatingEndpoint>(options: RotationOption
         throw error
       }
     },
-    probe: probeOnce,
+    /**
+     * Waits until one of the endpoints answers a probe, for 300 ms from the start of the probes. Returns the errors of
+     * those that failed to by then.
+     */
+    async awaitRecovery(downEndpoints: readonly E[], signal: AbortSignal): Promise<ReadonlyMap<E, unknown>> {
+      const errors = new Map<E, unknown>()
+      const recoveries = downEndpoints.map(async (endpoint) => {
+        const error = await findProbeError(endpoint)
+        if (error === undefined) return
+        errors.set(endpoint, error)
+        throw error
+      })
+      await untilAborted(Promise.any(recoveries), signal).catch(() => {})
+      return new Map(errors)
+    },
     /** Probes failed endpoints whose pause is over, and periodically one other endpoint in turn. */
     probeOthers(chosen: E): void {
       const otherEndpoints = endpoints.filter((each) => each !== chosen && each.removed !== true && !trials.has(each))

@@ -30,6 +30,9 @@ function asking(asker: string) {
 
 const SECRET = 'hunter2secret'
 
+/** After so long an endpoint that failed repeatedly is probed again. */
+const PROBE_MS = 1_000
+
 /** Near the time of the devnet's blocks. */
 const START_MS = Date.now()
 
@@ -246,6 +249,7 @@ test('read() lets one caller at a time try an endpoint that failed repeatedly, a
   await failure(client.read(blockNumber, { work: never }))
   expect(lines.filter((line) => line.includes('An RPC endpoint failed')).length).toBe(1)
   rpcs[0]?.reset()
+  skipping.time.nowMs += PROBE_MS
   const trial = createHold()
   rule(0, trial.fault)
   const reading = Promise.all(Array.from({ length: 10 }, () => client.read(blockNumber, { work: never })))
@@ -497,6 +501,7 @@ test('ready() asks until it has an answer, and not again for a while', async () 
   const client = createClient(2)
   for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
   expect(await client.ready(never)).toBe(false)
+  skipping.time.nowMs += PROBE_MS
   rule(1, undefined)
   expect(await client.ready(never)).toBe(true)
   const asked = seen(1)
@@ -594,6 +599,7 @@ test('read() asks an endpoint that is back, but far behind, if no other answers'
   for (const index of [0, 1]) rule(index, { kind: 'http', status: 500, body: '' })
   for (let times = 0; times < 2; times++) await failure(readHead(client))
   expect(client.report().map(({ state }) => state)).toEqual(['open', 'open'])
+  skipping.time.nowMs += PROBE_MS
   newest(0, 900)
   expect(await readHead(client)).toBe(900n)
 })
