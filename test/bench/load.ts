@@ -135,7 +135,8 @@ export async function offerLoad(job: LoadJob): Promise<LoadResult> {
   const endUs = startUs + job.durationMs * 1000
   for (let nextUs = startUs; nowUs() < endUs; ) {
     for (; perSecond !== undefined && nextUs <= nowUs(); nextUs -= (Math.log(1 - Math.random()) / perSecond) * 1e6) {
-      const socket = free.pop()
+      // In turn, because a server closes connections that are idle for long.
+      const socket = free.shift()
       if (socket === undefined) came.push(nextUs)
       else send(socket, nextUs)
     }

@@ -21,6 +21,7 @@ import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
 import { recordResult } from './record.ts'
 import { benchRpc } from './rpc.ts'
+import { benchSoak } from './soak/soak.ts'
 import { benchSolana } from './solana/solana.ts'
 import { benchStorm } from './storm/storm.ts'
 import { benchStrangers } from './strangers/strangers.ts'
@@ -58,6 +59,7 @@ const PARTS: readonly Part[] = [
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
   { name: 'log', isExtra: true, run: onlyShown(benchLog) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
+  { name: 'soak', isExtra: true, run: onlyShown(benchSoak) },
   { name: 'ponder', isExtra: true, run: benchPonder },
   { name: 'workers', isExtra: true, run: onlyShown(benchWorkers) },
   { name: 'container', isExtra: true, run: benchContainer },
@@ -73,7 +75,7 @@ const PARTS: readonly Part[] = [
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, that Ponder has other rows, that a container is too small, or that
  * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `log`, which
- * logs a million requests first, `holds`, which builds a large chain first, `ponder`, which installs Ponder first,
+ * logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour, `ponder`, which installs Ponder first,
  * `container`, which wants to make a group of processes (root), `storm`, which lasts for `--seconds=`, `goals`, which
  * wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the commit
  * that `--against=` names.

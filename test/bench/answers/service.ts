@@ -12,11 +12,18 @@ const CREDITS = '1000000000000'
 const RATE_LIMIT = '100000'
 const ROOT = join(import.meta.dir, '../../..')
 
-/** Starts the product as the files in `root` are, with one organization that may ask as much as it likes. */
-export async function startMetered(env: Readonly<Record<string, string>>, root = ROOT): Promise<Service> {
+/**
+ * Starts the product as the files in `root` are, with one organization that may ask as much as it likes; what is to be
+ * loaded before it is loaded.
+ */
+export async function startMetered(
+  env: Readonly<Record<string, string>>,
+  { root = ROOT, preload }: { readonly root?: string; readonly preload?: string } = {},
+): Promise<Service> {
   const main = join(root, 'src', 'main.ts')
   const signal = AbortSignal.timeout(60_000)
-  const service = await startService({ command: [process.execPath, main, 'serve'], env, signal })
+  const before = preload === undefined ? [] : ['--preload', preload]
+  const service = await startService({ command: [process.execPath, ...before, main, 'serve'], env, signal })
   await command([main, 'org', 'limit', service.organizationId, RATE_LIMIT], env)
   await command([main, 'credits', 'grant', service.organizationId, CREDITS, '--reason', 'bench'], env)
   return service

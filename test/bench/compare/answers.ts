@@ -40,7 +40,7 @@ export async function compareAnswers(): Promise<void> {
     const { url } = await far.read<{ url: string }>()
     const generator = start('load.ts')
     for (const { name, root } of await versions()) {
-      services.set(name, await startMetered(await environment({ url, row: { blockTimeMs: 0 } }), root))
+      services.set(name, await startMetered(await environment({ url, row: { blockTimeMs: 0 } }), { root }))
     }
 
     const phase = ({ url, apiKey, pid }: Service, path: string, durationMs: number): Promise<Phase> =>
