@@ -35,6 +35,8 @@ export interface Custodian {
   readonly kind: string
   /** A block before which it held nothing; 0 if none is known. */
   readonly startBlock: number
+  /** True if fees of what it holds are not the wallet's: what the manager stores as owed is all. @default {false} */
+  readonly takesFees?: true
 }
 
 /** The part of a position that sorting and counting a list need. */

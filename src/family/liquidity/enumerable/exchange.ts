@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import type { TickRange } from '../../../finance/math/liquidity.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { Custodian, ProtocolWords, Reward } from '../protocol.ts'
 
@@ -50,6 +51,13 @@ export function listHolders({
 /** What claiming a reward pays now, and what it forfeits until a time. Smallest units. */
 type RewardAmounts = Omit<Reward, 'token'>
 
+/** What a reward may follow from besides the lens' words. */
+interface RewardedPosition extends TickRange {
+  readonly liquidity: bigint
+  readonly custodian?: Custodian | undefined
+  readonly pool: { readonly tick: number }
+}
+
 /** An exchange and its forks. */
 export interface EnumerableExchange {
   /** Path segment and name of the family: `uniswap-v3`. */
@@ -60,7 +68,7 @@ export interface EnumerableExchange {
   /** `EnumerablePositions` with the exchange's function of pools, and the name of its calls. */
   readonly lens: { readonly topic: string; readonly runtime: Hex }
   /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */
-  readonly computeReward?: (words: readonly bigint[]) => RewardAmounts
+  readonly computeReward?: (words: readonly bigint[], position: RewardedPosition) => RewardAmounts
   /** Name of the stream of its positions' flows: `uniswap_v3_flow`. */
   readonly streamName: string
   /** What names a pool beside its tokens, such as its fee, for positions that are burned. */

@@ -117,6 +117,8 @@ interface FigureInput extends TickRange {
   readonly owed: TokenAmounts
   readonly insideLast: FeeGrowth
   readonly shared: SharedRange
+  /** What holds it for its owner; undefined if the owner does. */
+  readonly custodian?: { readonly takesFees?: true } | undefined
   /** Fee growth outside both ends of the range; undefined without liquidity, because nothing is earned then. */
   readonly outside: { readonly lower: FeeGrowth; readonly upper: FeeGrowth } | undefined
 }
@@ -146,8 +148,9 @@ function computeOwed(position: FigureInput): { readonly owed: TokenAmounts; read
   return { owed: capByPool(counted, { liquidity, inside, shared }), counted }
 }
 
-function computeInside({ outside, pool, tickLower, tickUpper }: FigureInput): FeeGrowth | undefined {
-  if (outside === undefined) return undefined
+/** Fee growth inside the range that is the position's; undefined if it earns nothing. */
+function computeInside({ outside, custodian, pool, tickLower, tickUpper }: FigureInput): FeeGrowth | undefined {
+  if (outside === undefined || custodian?.takesFees) return undefined
   const { lower: outsideLower, upper: outsideUpper } = outside
   const { tick, global } = pool
   return feeGrowthInside({ tick, tickLower, tickUpper, global, outsideLower, outsideUpper })

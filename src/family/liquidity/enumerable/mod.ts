@@ -40,8 +40,8 @@ export function createEnumerableProtocol(
       return Object.entries(parts).map(([part, amounts]) => ({ part, amounts }))
     },
     ...(computeReward && {
-      computeRewards: ({ rewards = [] }: Position) =>
-        rewards.map(({ token, words }) => ({ token, ...computeReward(words) })),
+      computeRewards: (position: Position) =>
+        (position.rewards ?? []).map(({ token, words }) => ({ token, ...computeReward(words, position) })),
     }),
     exitPosition,
     presentPool: (position) => pool.present(position.pool),

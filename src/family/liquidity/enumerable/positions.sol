@@ -25,20 +25,21 @@ interface IPool {
 /// The answer is a packed stream, big-endian, without padding; `abi.ts` decodes it.
 ///
 ///   header    u8 version = 1, u64 chain id, u64 block number, u64 block timestamp, bytes32 hash of the parent block,
-///             u32 list entries taken, u8 number of managers, then for each: u8 1 if it answered, u32 balance
+///             u32 list entries taken, u16 number of rows, then for each: u8 1 if it answered, 2 if a custodian
+///             has no code, else 0, u32 balance
 ///   1 token   as in `positions.sol`
-///   2 pool    u8 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
+///   2 pool    u16 manager, address, u16 token0, u16 token1, u24 fee, u160 sqrtPriceX96, i24 tick,
 ///             u256 feeGrowthGlobal0X128, u256 feeGrowthGlobal1X128
-///   3 broken  u8 row, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner,
+///   3 broken  u16 row, u256 token id (0 where unknown), u8 what failed: 1 id, 2 position, 3 pool, 4 tick, 5 owner,
 ///             6 reward
-///   4 open    u8 row, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
+///   4 open    u16 row, u256 token id, address owner, u16 pool, i24 tickLower, i24 tickUpper, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1,
 ///             then what the pool owes the manager for that range and all its ids: u128 liquidity, u256
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, u128 tokensOwed0, u128 tokensOwed1, all zero where
 ///             the pool tells nothing or nothing is owed; u128 liquidity, then feeGrowthOutside0X128,
 ///             feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
-///   6 brief   u8 row, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///   6 brief   u16 row, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
 ///   7 reward  u16 token, u8 number of words, then each: u256. Of the next position
 ///   8 extra   u8 number of words, then each: u256. Of the pool before
 ///
@@ -68,6 +69,11 @@ abstract contract EnumerablePositions is Positions {
 
     /// The factory's function that returns the pool of two tokens and the fifth word of a position.
     function poolSelector() internal pure virtual returns (bytes4);
+
+    /// The first of the two words of a pool's `ticks` that are fee growth outside a tick.
+    function outsideWord() internal pure virtual returns (uint256) {
+        return 2;
+    }
 
     /// The row of the manager whose positions a row enumerates: the row itself, unless it is a custodian's.
     function managerRow(Deployments calldata, uint256 row) internal view virtual returns (uint256) {
@@ -159,7 +165,7 @@ abstract contract EnumerablePositions is Positions {
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
             bool ok = ask1(page, deployments.managers[i], countSelector(deployments, i), uint160(wallet), 32);
-            put(page, ok ? 1 : 0, 1);
+            mark(page, deployments, i, ok);
             uint256 balance = ok ? word(page.answer) : 0;
             put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
         }
@@ -279,7 +285,7 @@ abstract contract EnumerablePositions is Positions {
         uint256 liquidity = word(state + 224);
         if (seen.brief) {
             put(page, 6, 1);
-            put(page, index, 1);
+            put(page, index, 2);
             put(page, id, 32);
             put(page, poolOrdinal, 2);
             return put(page, liquidity, 16);
@@ -289,14 +295,14 @@ abstract contract EnumerablePositions is Positions {
         }
         uint256 answer = page.answer;
         if (liquidity > 0) {
-            if (!ask1(page, pool, IPool.ticks.selector, word(state + 160), 128)) return broken(page, index, id, 4);
-            page.answer = answer + 128;
-            bool ok = ask1(page, pool, IPool.ticks.selector, word(state + 192), 128);
+            bool ok = readTick(page, pool, word(state + 160));
+            page.answer = answer + 64;
+            ok = ok && readTick(page, pool, word(state + 192));
             page.answer = answer;
             if (!ok) return broken(page, index, id, 4);
         }
         put(page, liquidity > 0 ? 4 : 5, 1);
-        put(page, index, 1);
+        put(page, index, 2);
         put(page, id, 32);
         put(page, uint160(owner), 20);
         put(page, poolOrdinal, 2);
@@ -309,16 +315,23 @@ abstract contract EnumerablePositions is Positions {
         share(page, deployments.managers[manager], pool, state);
         if (liquidity == 0) return;
         put(page, liquidity, 16);
-        put(page, word(answer + 64), 32);
-        put(page, word(answer + 96), 32);
-        put(page, word(answer + 192), 32);
-        put(page, word(answer + 224), 32);
+        for (uint256 i = 0; i < 4; i++) {
+            put(page, word(answer + i * 32), 32);
+        }
     }
 
-    /// Writes the pool's own position of the manager in the range, which all ids of that range share. Behind the answers
-    /// of both ticks.
+    /// Reads fee growth outside a tick into the first two words of the answer.
+    function readTick(Page memory page, address pool, uint256 tick) private view returns (bool ok) {
+        uint256 first = outsideWord() * 32;
+        ok = ask1(page, pool, IPool.ticks.selector, tick, first + 64);
+        set(page.answer, word(page.answer + first));
+        set(page.answer + 32, word(page.answer + first + 32));
+    }
+
+    /// Writes the pool's own position of the manager in the range, which all ids of that range share. Behind what both
+    /// ticks answered.
     function share(Page memory page, address manager, address pool, uint256 state) private view {
-        uint256 answer = page.answer + 256;
+        uint256 answer = page.answer + 128;
         uint256 key;
         assembly ("memory-safe") {
             mstore(0, shl(96, manager))
@@ -330,7 +343,7 @@ abstract contract EnumerablePositions is Positions {
         if (ok) {
             page.answer = answer;
             ok = ask1(page, pool, IPool.positions.selector, key, 160);
-            page.answer = answer - 256;
+            page.answer = answer - 128;
         }
         for (uint256 i = 0; i < 5; i++) {
             put(page, ok ? word(answer + i * 32) : 0, i == 1 || i == 2 ? 32 : 16);
@@ -382,7 +395,7 @@ abstract contract EnumerablePositions is Positions {
         ordinal = addPool(seen.numbers, slot, key);
         set(seen.poolList + ordinal * 32, uint160(pool));
         put(page, 2, 1);
-        put(page, index, 1);
+        put(page, index, 2);
         put(page, uint160(pool), 20);
         put(page, ordinal0, 2);
         put(page, ordinal1, 2);
@@ -403,28 +416,34 @@ abstract contract EnumerablePositions is Positions {
 
     function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
         put(page, 3, 1);
-        put(page, index, 1);
+        put(page, index, 2);
         put(page, id, 32);
         put(page, what, 1);
     }
 
+    /// Writes whether a row's contract answered. A custodian without code holds nothing yet.
+    function mark(Page memory page, Deployments calldata deployments, uint256 row, bool ok) private view {
+        bool isAbsent = managerRow(deployments, row) != row && deployments.managers[row].code.length == 0;
+        put(page, isAbsent ? 2 : ok ? 1 : 0, 1);
+    }
+
     function header(Page memory page, uint256 managerCount) private view {
         begin(page);
-        put(page, managerCount, 1);
+        put(page, managerCount, 2);
     }
 
     /// The header of readings that count nothing.
     function presence(Page memory page, Deployments calldata deployments) private view {
         header(page, deployments.managers.length);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
-            put(page, deployments.managers[i].code.length > 0 ? 1 : 0, 1);
+            mark(page, deployments, i, deployments.managers[i].code.length > 0);
             put(page, 0, 4);
         }
     }
 
     function open() private pure returns (Page memory page, Seen memory seen) {
         page.question = reserve(160);
-        page.answer = reserve(512);
+        page.answer = reserve(1024);
         seen.state = reserve(384);
         seen.numbers = openNumbers(POOLS_MAX);
         seen.poolList = reserve(POOLS_MAX * 32);

@@ -1,5 +1,6 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { isInRange, rangePrices, type TokenAmounts } from '../../../finance/math/liquidity.ts'
+import { computeRewardDue, growReward, type RewardRule } from '../../../finance/math/reward.ts'
 import { afterTransferFee, type TransferFee } from '../../../finance/math/transfer.ts'
 import { type NoPrice, sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope.ts'
@@ -121,7 +122,8 @@ export function computeOwed(
   if (ticks === undefined) throw new RangeError('Cannot compute what a position is owed: its ticks are missing')
   const addGrowth = (stored: StoredOwed, global: bigint, outside: (tick: WhirlpoolTick) => bigint): bigint => {
     const inside = growthInside(global, { pool, position, ticks, outside })
-    return BigInt.asUintN(64, stored.owed + earnings(liquidity, BigInt.asUintN(128, inside - stored.checkpointX64)))
+    const due = computeRewardDue(RULE, { inside, baseline: stored.checkpointX64, liquidity, owed: stored.owed })
+    return BigInt.asUintN(64, due)
   }
   const storedA = { owed: owedA, checkpointX64: position.checkpointA }
   const storedB = { owed: owedB, checkpointX64: position.checkpointB }
@@ -135,6 +137,9 @@ export function computeOwed(
 }
 
 type StoredOwed = WhirlpoolPosition['rewards'][number]
+
+/** Fees are counted as rewards are. The program drops a product that needs over 128 bits. */
+const RULE: RewardRule = { bits: 128, fractionBits: 64n, productMax: Q128 }
 
 const NOTHING_STORED: StoredOwed = { checkpointX64: 0n, owed: 0n }
 
@@ -153,8 +158,7 @@ export function collectable(owed: bigint, vaultAmount: bigint): bigint {
 function rewardGrowth({ growthX64, emissionsX64 }: PoolReward, pool: Whirlpool, nowSec: bigint): bigint {
   const { liquidity, rewardsAtSec } = pool
   const emitted = (nowSec - rewardsAtSec) * emissionsX64
-  if (liquidity === 0n || emitted >= Q128) return growthX64
-  return BigInt.asUintN(128, growthX64 + emitted / liquidity)
+  return emitted >= Q128 ? growthX64 : growReward(RULE, { growth: growthX64, emitted, liquidity })
 }
 
 /**
@@ -180,12 +184,6 @@ function growthInside(
       : outside(lower)
   const above = !upper.isInitialized ? 0n : pool.tick < position.tickUpper ? outside(upper) : global - outside(upper)
   return BigInt.asUintN(128, global - below - above)
-}
-
-/** Growth times liquidity; 0 if the product needs over 128 bits, because the program drops it. */
-function earnings(liquidity: bigint, growthX64: bigint): bigint {
-  const product = liquidity * growthX64
-  return product >= Q128 ? 0n : product >> 64n
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../../chain/block.ts'
-import { createLazyRecords, decodeLensPage, type LensCursor, readOptional } from '../../../../chain/call/cursor.ts'
+import { createLazyRecords, decodeLensPage, type LensCursor } from '../../../../chain/call/cursor.ts'
 import { encodeArray, encodeCall, encodeStruct } from '../../../../chain/call/words.ts'
 import {
   encodePriceSources,
@@ -110,11 +110,19 @@ export interface RawPool extends ReturnType<typeof readPool> {
   readonly words?: readonly bigint[]
 }
 
+/** A holder's answer. */
+interface RawHolder {
+  /** Undefined if it does not answer. */
+  readonly balance: number | undefined
+  /** True if it is a custodian without code. */
+  readonly isAbsent?: true
+}
+
 /** Result of one read of a chain, the same in every lens mode. */
 export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly block: Block
-  /** In the order of the holders; `balance` is undefined if one does not answer. */
-  readonly managers: readonly { readonly balance: number | undefined }[]
+  /** In the order of the holders. */
+  readonly managers: readonly RawHolder[]
   /** Entries of the wallet's list that this page covers, broken ones included. */
   readonly taken: number
   readonly tokens: readonly RawPricedToken[]
@@ -164,7 +172,7 @@ function* decode<Position extends RawBrief>(
   read: (from: LensCursor, tag: number) => Position | undefined,
 ): Steps<RawRead<Position>> {
   const { from, block, taken } = decodeLensPage(answer)
-  const managers = Array.from({ length: from.number(1) }, () => ({ balance: readOptional(from, () => from.number(4)) }))
+  const managers = Array.from({ length: from.number(2) }, () => readHolder(from))
   const tokens: RawPricedToken[] = []
   const pools: RawPool[] = []
   const positions: Position[] = []
@@ -193,9 +201,14 @@ function* decode<Position extends RawBrief>(
   return { block, managers, taken, tokens, pools, positions, broken }
 }
 
+function readHolder(from: LensCursor): RawHolder {
+  const [mark, balance] = [from.number(1), from.number(4)]
+  return { balance: mark === 1 ? balance : undefined, ...(mark === 2 && { isAbsent: true }) }
+}
+
 function readPool(from: LensCursor) {
   return {
-    manager: from.number(1),
+    manager: from.number(2),
     address: from.address(),
     token0: from.number(2),
     token1: from.number(2),
@@ -222,7 +235,7 @@ function readWords(from: LensCursor): readonly bigint[] {
 }
 
 function readBroken(from: LensCursor) {
-  const manager = from.number(1)
+  const manager = from.number(2)
   // 0 if the id itself could not be read.
   const tokenId = from.uint(32)
   const part = BROKEN_PARTS[from.number(1)]
@@ -232,7 +245,7 @@ function readBroken(from: LensCursor) {
 
 function readPosition(from: LensCursor, isOpen: boolean) {
   return {
-    manager: from.number(1),
+    manager: from.number(2),
     tokenId: from.uint(32),
     owner: from.address(),
     pool: from.number(2),
@@ -254,7 +267,7 @@ function readAmounts(from: LensCursor) {
 
 /** Reads the brief fields of the same record, and skips the others. */
 function readListed(from: LensCursor, isOpen: boolean): RawBrief {
-  const [manager, tokenId] = [from.number(1), from.uint(32)]
+  const [manager, tokenId] = [from.number(2), from.uint(32)]
   from.skip(20)
   const pool = from.number(2)
   from.skip(3 + 3 + 64 + 32 + 112)
@@ -264,5 +277,5 @@ function readListed(from: LensCursor, isOpen: boolean): RawBrief {
 }
 
 function readBrief(from: LensCursor) {
-  return { manager: from.number(1), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
+  return { manager: from.number(2), tokenId: from.uint(32), pool: from.number(2), liquidity: from.uint(16) }
 }
