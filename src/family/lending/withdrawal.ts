@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { formatUsd, usdFigure } from '../../finance/figure.ts'
-import { WITHDRAWAL_LIMITS, type Withdrawable } from '../../finance/withdrawable.ts'
+import { WITHDRAWAL_LIMITS, type Withdrawable, type WithdrawalLimit } from '../../finance/withdrawable.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { type Rational, rational } from '../../lib/number/rational.ts'
 import { DECIMAL, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
@@ -22,6 +22,17 @@ export const withdrawalFields = {
     ),
   ),
   limited_by: v.pipe(limitedBy, v.description('The first reason why withdrawable is less than the amount, else null')),
+}
+
+/** A rule by which a protocol refuses actions altogether. */
+export interface Refusal<Action, Input> {
+  readonly rule: string
+  /** Its place in the contracts' source. */
+  readonly source: string
+  readonly refuses: readonly Action[]
+  /** What a row says of it; of rules that refuse withdrawals. */
+  readonly limitedBy?: WithdrawalLimit
+  readonly holds: (input: Input) => boolean
 }
 
 /** A supply and what of it can be withdrawn. */

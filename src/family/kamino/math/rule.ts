@@ -1,6 +1,7 @@
 import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { LiquidationReason } from '../../lending/due.ts'
+import type { Refusal } from '../../lending/withdrawal.ts'
 import type { ObligationOrder, OutflowCap } from '../read/accounts/layout.ts'
 import { SF, toLiquidity } from './accrual.ts'
 import type { AssetLeg, Debt, ObligationPosition, Snapshot, Supply } from './position.ts'
@@ -19,16 +20,6 @@ export interface RuleInput {
 
 /** What a rule can refuse. */
 export type Action = 'loan' | 'withdrawal' | 'liquidation'
-
-/** A rule that refuses an action altogether. */
-interface Refusal {
-  readonly rule: string
-  readonly source: string
-  readonly refuses: readonly Action[]
-  /** What a row says of it; of rules that refuse withdrawals. */
-  readonly limitedBy?: WithdrawalLimit
-  readonly holds: (input: RuleInput) => boolean
-}
 
 /** A rule that bounds how much of one reserve can be lent or withdrawn. */
 interface Limit<Leg extends AssetLeg> {
@@ -51,7 +42,7 @@ interface Call {
 const BPS_SECONDS_PER_DAY = 10_000n * 86_400n
 
 /** What refuses an action altogether. */
-export const REFUSALS: readonly Refusal[] = [
+export const REFUSALS: readonly Refusal<Action, RuleInput>[] = [
   {
     rule: 'emergency_mode',
     source: 'lib.rs, emergency_mode_disabled',

@@ -4,10 +4,10 @@ import {
   safeBorrowUsd,
   safeWithdrawUsd,
 } from '../../../finance/math/lending.ts'
-import type { WithdrawalLimit } from '../../../finance/withdrawable.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
 import { addRational, compareRational, ONE, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import type { LiquidationReason } from '../../lending/due.ts'
+import type { Refusal } from '../../lending/withdrawal.ts'
 import { computeIdleLiquidity } from './market.ts'
 import type { MarketState } from './state.ts'
 
@@ -35,18 +35,8 @@ export interface RuleInput {
   readonly market: MarketState
 }
 
-/** A rule that refuses actions altogether. */
-interface Refusal {
-  readonly rule: string
-  readonly source: string
-  readonly refuses: readonly Action[]
-  /** What a row says of it; of rules that refuse withdrawals. */
-  readonly limitedBy?: WithdrawalLimit
-  readonly holds: (input: RuleInput) => boolean
-}
-
 /** What refuses an action altogether. */
-const REFUSALS: readonly Refusal[] = [
+const REFUSALS: readonly Refusal<Action, RuleInput>[] = [
   {
     rule: 'interest_not_accrued',
     source: '_accrueInterest: the interest-rate model reverts, in every function',
@@ -77,7 +67,7 @@ const REFUSALS: readonly Refusal[] = [
 ]
 
 /** Finds the first rule that refuses an action altogether. */
-export function findRefusal(action: Action, input: RuleInput): Refusal | undefined {
+export function findRefusal(action: Action, input: RuleInput): Refusal<Action, RuleInput> | undefined {
   return REFUSALS.find(({ refuses, holds }) => refuses.includes(action) && holds(input))
 }
 
