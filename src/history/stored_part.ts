@@ -48,15 +48,6 @@ function toPartParams(part: StoredPart<unknown>) {
   return { ...toNameParams(part), subjects: toSubjectParam(subjects), from, to, witnesses, epoch }
 }
 
-/** The parameters of every statement that reads pages of rows: at most `max` rows of these blocks, behind `after`. */
-export function toPageParams(
-  { fromBlock, toBlock, max }: { readonly fromBlock: number; readonly toBlock: number; readonly max: number },
-  after: { readonly block: number; readonly logIndex: number } = { block: fromBlock, logIndex: -1 },
-) {
-  const blocks = { fromBlock, toBlock: Math.max(fromBlock, toBlock) }
-  return { ...blocks, max, afterBlock: after.block, afterLogIndex: after.logIndex }
-}
-
 /** A value of a column; bytes are hexadecimal digits without prefix, as `toHexDigits` returns them. */
 type ColumnValue = string | number | bigint | null
 
@@ -132,32 +123,56 @@ export function storeInChunks<Row extends { readonly block: number }>(
   }
 }
 
+/** Rows of one history in these blocks, at most `max` of them. */
+export interface RowsQuery extends HistoryName {
+  readonly fromBlock: number
+  readonly toBlock: number
+  readonly max: number
+}
+
 /**
- * Reads rows page by page, each page behind the last row of the previous one, at most `max` rows. Undefined if a page
- * is undefined.
+ * Reads stored rows, oldest first, page by page, so that no statement blocks the event loop for long. Undefined if some
+ * are not stored. Throws as `list`.
  */
-export async function readRowPages<Row>(
-  { pageMax, max }: { readonly pageMax: number; readonly max: number },
-  readPage: (max: number, after: Row | undefined) => Promise<readonly Row[] | undefined>,
+export async function readStoredRows<
+  Listed extends { readonly covered: boolean },
+  Column extends keyof Listed,
+  Row extends { readonly block: number; readonly logIndex: number },
+>(
+  query: RowsQuery,
+  options: {
+    /** Most rows of one statement. */
+    readonly pageMax: number
+    /** Runs the statement of a page. It returns one row with null columns if there are none. */
+    readonly list: (page: RowsPage) => Promise<readonly Listed[]>
+    /** Columns that are non-null in every real row. */
+    readonly columns: readonly Column[]
+    readonly toRow: (listed: Listed & { readonly [Key in Column]: NonNullable<Listed[Key]> }) => Row
+  },
 ): Promise<readonly Row[] | undefined> {
+  const { pageMax, list, columns, toRow } = options
+  const hasColumns = (row: Listed): row is Listed & { readonly [Key in Column]: NonNullable<Listed[Key]> } =>
+    columns.every((column) => row[column] !== null)
   const rows: Row[] = []
   for (;;) {
-    const page = await readPage(Math.min(pageMax, max - rows.length), rows.at(-1))
-    if (page === undefined) return undefined
+    const max = Math.min(pageMax, query.max - rows.length)
+    const listed = await list(toPageParams({ ...query, max }, rows.at(-1)))
+    if (listed[0]?.covered !== true) return undefined
+    const page = listed.filter(hasColumns).map(toRow)
     rows.push(...page)
     if (page.length < pageMax) return rows
   }
 }
 
-/**
- * Rows of a statement that returns one row with null columns if there are none; undefined if not all rows are stored.
- * `columns` are non-null in every real row.
- */
-export function selectCoveredRows<Row extends { readonly covered: boolean }, Column extends keyof Row>(
-  rows: readonly Row[],
-  columns: readonly Column[],
-): readonly (Row & { readonly [Key in Column]: NonNullable<Row[Key]> })[] | undefined {
-  const hasColumns = (row: Row): row is Row & { readonly [Key in Column]: NonNullable<Row[Key]> } =>
-    columns.every((column) => row[column] !== null)
-  return rows[0]?.covered === true ? rows.filter(hasColumns) : undefined
+/** The parameters of every statement that reads a page of rows. */
+export type RowsPage = ReturnType<typeof toPageParams>
+
+/** Returns the parameters of the page behind `after`. */
+function toPageParams(
+  query: RowsQuery,
+  after: { readonly block: number; readonly logIndex: number } = { block: query.fromBlock, logIndex: -1 },
+) {
+  const { fromBlock, toBlock, max } = query
+  const blocks = { fromBlock, toBlock: Math.max(fromBlock, toBlock) }
+  return { ...toNameParams(query), ...blocks, max, afterBlock: after.block, afterLogIndex: after.logIndex }
 }

@@ -5,11 +5,10 @@ import type { FeeGrowth, TickRange, TokenAmounts } from '../../../finance/math/l
 import {
   createRowTable,
   hexFromBytes,
-  readRowPages,
-  selectCoveredRows,
+  type RowsPage,
+  type RowsQuery,
+  readStoredRows,
   toHexDigits,
-  toNameParams,
-  toPageParams,
 } from '../../../history/stored_part.ts'
 import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
 
@@ -70,60 +69,39 @@ export const LIQUIDITY_CHANGES: StreamTable<LiquidityChange> = createRowTable({
   },
 })
 
-/** The position whose changes are read. */
+/** The position whose changes get amounts. */
 interface NamedPosition {
   readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
   readonly tokenId: bigint
 }
 
-/** A query for changes from `fromBlock` to `toBlock`, at most `max`. */
-interface ChangesQuery extends NamedPosition {
-  readonly stream: string
-  readonly pool: Hex
-  readonly fromBlock: number
-  readonly toBlock: number
-  readonly max: number
-}
-
 /** Changes of one statement: more would block the event loop for long. */
 const PAGE_MAX = 1_000
 
-/**
- * Reads all stored changes of a position in these blocks, oldest first, page by page; undefined if some are not stored.
- * Throws as `Database.run`.
- */
-export async function readChanges(db: Database, query: ChangesQuery): Promise<readonly StoredChange[] | undefined> {
-  const { max } = query
-  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...query, max }, after))
-}
-
-async function readPage(
+/** Reads all stored changes of a position in these blocks. Fails as `readStoredRows`, throws as `Database.run`. */
+export function readChanges(
   db: Database,
-  query: ChangesQuery,
-  after: Pick<LiquidityChange, 'block' | 'logIndex'> | undefined,
+  { pool, tokenId, ...query }: RowsQuery & { readonly pool: Hex; readonly tokenId: bigint },
 ): Promise<readonly StoredChange[] | undefined> {
-  const { pool, tokenId } = query
-  const rows = await liquidityChangeList(db, {
-    ...toNameParams(query),
-    ...toPageParams(query, after),
-    pool: toHexDigits(pool),
-    tokenId: String(tokenId),
-  })
-  const stored = selectCoveredRows(rows, ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'])
-  return stored?.map((row): StoredChange => {
-    const change = {
-      pool,
-      tokenId,
-      block: Number(row.block),
-      logIndex: row.log_index,
-      tickLower: row.tick_lower,
-      tickUpper: row.tick_upper,
-      liquidity: BigInt(row.liquidity),
-      transactionHash: hexFromBytes(row.tx_hash),
-      timestampSec: row.time === null ? null : Number(row.time),
-    }
-    const amounts = decodeAmounts(row)
-    return amounts === undefined ? change : { ...change, amounts }
+  return readStoredRows(query, {
+    pageMax: PAGE_MAX,
+    list: (page: RowsPage) => liquidityChangeList(db, { ...page, pool: toHexDigits(pool), tokenId: String(tokenId) }),
+    columns: ['block', 'log_index', 'tick_lower', 'tick_upper', 'liquidity', 'tx_hash'],
+    toRow(row): StoredChange {
+      const change = {
+        pool,
+        tokenId,
+        block: Number(row.block),
+        logIndex: row.log_index,
+        tickLower: row.tick_lower,
+        tickUpper: row.tick_upper,
+        liquidity: BigInt(row.liquidity),
+        transactionHash: hexFromBytes(row.tx_hash),
+        timestampSec: row.time === null ? null : Number(row.time),
+      }
+      const amounts = decodeAmounts(row)
+      return amounts === undefined ? change : { ...change, amounts }
+    },
   })
 }
 

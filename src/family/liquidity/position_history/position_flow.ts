@@ -4,13 +4,12 @@ import type { Database } from '../../../db/database.ts'
 import {
   createRowTable,
   hexFromBytes,
-  readRowPages,
-  selectCoveredRows,
+  type RowsPage,
+  type RowsQuery,
+  readStoredRows,
   toHexDigits,
-  toNameParams,
-  toPageParams,
 } from '../../../history/stored_part.ts'
-import type { StreamTable, StreamTarget } from '../../../history/stream.ts'
+import type { StreamTable } from '../../../history/stream.ts'
 
 export type PositionFlowKind = 'increase' | 'decrease' | 'collect'
 
@@ -56,50 +55,29 @@ export function positionSubject(tokenId: bigint): Hex {
   return `0x${tokenId.toString(16).padStart(64, '0')}`
 }
 
-/** A query for the flows of a position from `fromBlock` to `toBlock`, at most `max`. */
-interface FlowsQuery {
-  readonly target: Pick<StreamTarget, 'chainId' | 'contract'>
-  readonly stream: string
-  readonly tokenId: bigint
-  readonly fromBlock: number
-  readonly toBlock: number
-  readonly max: number
-}
-
 /** Flows of one statement: more would block the event loop for long. */
 const PAGE_MAX = 2_000
 
-/**
- * Reads all stored flows of a position in these blocks, oldest first, page by page; undefined if some are not stored.
- * Throws as `Database.run`.
- */
-export async function readPositionFlows(db: Database, query: FlowsQuery): Promise<readonly PositionFlow[] | undefined> {
-  const { max } = query
-  return await readRowPages({ pageMax: PAGE_MAX, max }, (max, after) => readPage(db, { ...query, max }, after))
-}
-
-async function readPage(
+/** Reads all stored flows of a position in these blocks. Fails as `readStoredRows`, throws as `Database.run`. */
+export function readPositionFlows(
   db: Database,
-  query: FlowsQuery,
-  after: Pick<PositionFlow, 'block' | 'logIndex'> | undefined,
+  { tokenId, ...query }: RowsQuery & { readonly tokenId: bigint },
 ): Promise<readonly PositionFlow[] | undefined> {
-  const { tokenId } = query
-  const rows = await positionFlowList(db, {
-    ...toNameParams(query),
-    ...toPageParams(query, after),
-    subject: toHexDigits(positionSubject(tokenId)),
-    tokenId: String(tokenId),
+  const position = { subject: toHexDigits(positionSubject(tokenId)), tokenId: String(tokenId) }
+  return readStoredRows(query, {
+    pageMax: PAGE_MAX,
+    list: (page: RowsPage) => positionFlowList(db, { ...page, ...position }),
+    columns: ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'],
+    toRow: ({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }): PositionFlow => ({
+      tokenId,
+      block: Number(block),
+      logIndex: log_index,
+      kind: kind as PositionFlowKind,
+      liquidity: BigInt(liquidity),
+      amount0: BigInt(amount0),
+      amount1: BigInt(amount1),
+      transactionHash: hexFromBytes(tx_hash),
+      timestampSec: time === null ? null : Number(time),
+    }),
   })
-  const stored = selectCoveredRows(rows, ['block', 'log_index', 'liquidity', 'amount0', 'amount1', 'tx_hash'])
-  return stored?.map(({ block, log_index, kind, liquidity, amount0, amount1, tx_hash, time }) => ({
-    tokenId,
-    block: Number(block),
-    logIndex: log_index,
-    kind: kind as PositionFlowKind,
-    liquidity: BigInt(liquidity),
-    amount0: BigInt(amount0),
-    amount1: BigInt(amount1),
-    transactionHash: hexFromBytes(tx_hash),
-    timestampSec: time === null ? null : Number(time),
-  }))
 }
