@@ -12,7 +12,6 @@ import { CodedError } from '../../lib/error.ts'
 import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from '../moment.ts'
 import type { ClassifiedPositions } from './list/classify.ts'
 import { ListTooLongError, unknownManagerError } from './list/selection.ts'
-import type { ProtocolWords } from './protocol.ts'
 
 /** Time for one query to one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
@@ -36,7 +35,7 @@ export function selectTargets<Deployment>(
   {
     words: { exchange },
     getManager,
-  }: { readonly words: Pick<ProtocolWords, 'exchange'>; readonly getManager: (deployment: Deployment) => Address },
+  }: { readonly words: { readonly exchange: string }; readonly getManager: (deployment: Deployment) => Address },
 ): FamilyTarget<Deployment>[] {
   const chosen = filterTargets(targets, { chainId, what: `${exchange} positions` })
   if (manager === undefined) return chosen

@@ -1,10 +1,17 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Range } from '../range.ts'
-import type { LogsRequest } from './reader.ts'
 import type { RefusalReaction } from './refusal.ts'
 
 /** After this time one request tries a limit again. */
 const DOUBT_MS = 600_000
+
+/** The part of a request that its length depends on. */
+export interface LimitedRequest {
+  /** Kind of filter, the key of learned lengths: a stream's name, and whether it is for one subject or for all. */
+  readonly key: string
+  /** Length of the very first piece. */
+  readonly firstBlocks: number
+}
 
 /** Creates the learned limits of one endpoint. Limits are tried again after some time, because providers change. */
 export function createRangeLimits(clock: Clock) {
@@ -17,7 +24,7 @@ export function createRangeLimits(clock: Clock) {
 
   const isInDoubt = (sinceMs: number) => clock.monotonicMs() - sinceMs >= DOUBT_MS
 
-  function getWindow({ key, firstBlocks }: Pick<LogsRequest, 'key' | 'firstBlocks'>): Window {
+  function getWindow({ key, firstBlocks }: LimitedRequest): Window {
     // Another kind of filter may have hit a cap, or found that it is gone.
     return withCap(windows.get(key) ?? startWindow(firstBlocks, cap), cap)
   }
@@ -36,12 +43,12 @@ export function createRangeLimits(clock: Clock) {
     /** True if logs of such old blocks were refused, but long ago. */
     mayBeRetainedAgain: ({ fromBlock }: Range) => fromBlock < floor && isInDoubt(floorLearnedMs),
     getWindow,
-    recordAnswer(request: LogsRequest, answer: { readonly blocks: number; readonly logs: number }): void {
+    recordAnswer(request: LimitedRequest, answer: { readonly blocks: number; readonly logs: number }): void {
       if (cap !== undefined && answer.blocks > cap) cap = answer.blocks
       windows.set(request.key, growWindow(getWindow(request), answer))
     },
     /** Records that a range of `blocks` blocks was refused for its length, its results or its time. */
-    recordRefusal(request: LogsRequest, reaction: RefusalReaction, blocks: number): void {
+    recordRefusal(request: LimitedRequest, reaction: RefusalReaction, blocks: number): void {
       const window = shrinkWindow(getWindow(request), reaction, blocks)
       windows.set(request.key, window)
       if (reaction.kind === 'range') capLearnedMs = clock.monotonicMs()

@@ -11,18 +11,14 @@ import type { LogsOutcome } from '../metrics.ts'
 import { countBlocks, type Range, splitNewest, splitRange } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
 import { mergeLogs } from './check_logs.ts'
-import { createRangeLimits } from './limits.ts'
+import { createRangeLimits, type LimitedRequest } from './limits.ts'
 import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
 
 /** The logs to read, and how the range is divided. */
-export interface LogsRequest {
-  /** Kind of filter, the key of learned lengths: a stream's name, and whether it is for one subject or for all. */
-  readonly key: string
+export interface LogsRequest extends LimitedRequest {
   readonly filters: readonly LogFilter[]
   readonly range: Range
-  /** Length of the very first piece. */
-  readonly firstBlocks: number
   /** Number of earlier reads of the range: each read divides it at other blocks. */
   readonly turn: number
   /** The requester; endpoints serve requesters in turn. Absent for global scans. */
