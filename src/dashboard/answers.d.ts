@@ -416,6 +416,55 @@ export interface Answers {
     }
     request_id: string
   }
+  'GET /v1/portfolio/exit': {
+    data: {
+      book_usd: string | null
+      arrives_usd: string | null
+      blocked_usd: string | null
+      walked_away_usd: string
+      outside: ({
+        token: {
+          id: string
+          symbol: string
+          decimals: number | null
+          name: string
+        }
+        amount: {
+          raw: string
+          amount: string | null
+        }
+        from: string | null
+      })[]
+      rows: ({
+        kind: 'wallet' | 'liquidity' | 'supplied' | 'borrowed'
+        token: {
+          id: string
+          symbol: string
+          decimals: number | null
+          name: string
+        }
+        position: {
+          family: string
+          [name: string]: unknown
+        } | null
+        book: {
+          raw: string
+          amount: string | null
+          usd: string | null
+        }
+        arrives: {
+          raw: string
+          amount: string | null
+          usd: string | null
+        } | null
+        blocked_by: 'paused' | 'no_liquidity' | 'hook_forbids' | 'token_refuses' | 'insolvent' | 'unfunded' | 'too_costly' | 'unsupported' | null
+        detail: string | null
+      })[]
+      executed_as: 'own_code' | 'replaced_code' | null
+      complete: boolean
+    }
+    request_id: string
+  }
   'GET /v1/portfolio/snapshots': {
     data: ({
       timestamp: number

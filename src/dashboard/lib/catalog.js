@@ -107,6 +107,7 @@ function collectCredits(paths) {
     morphoYield: getCredits(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
     portfolio: getCredits(paths[PORTFOLIO]),
     row: getCredits(paths['/v1/portfolio/assets']),
+    exit: getCredits(paths['/v1/portfolio/exit']),
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
     /** A page of the organization's triggers, and of its webhooks. */
     triggers: getCredits(paths['/v1/triggers']),

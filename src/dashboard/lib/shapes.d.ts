@@ -37,6 +37,7 @@ export type KaminoRisk = Answers['GET /v1/lending/kamino/position/{obligation_ad
 
 export type EnsName = Answers['GET /v1/names']
 export type PortfolioBalance = Answers['GET /v1/portfolio/balance']
+export type PortfolioExit = Answers['GET /v1/portfolio/exit']
 export type PortfolioSnapshots = Answers['GET /v1/portfolio/snapshots']
 export type PortfolioRow = Answers['GET /v1/portfolio/assets']['data'][number]
 

@@ -289,7 +289,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const days = page.getByRole('button', { name: 'Day by day on Ethereum 5 credits' })
     await days.waitFor()
     // An unavailable chain is asked again.
-    const isOwed = (address: string) => /snapshots|events|portfolio\/assets/.test(address)
+    const isOwed = (address: string) => /snapshots|events|portfolio\/(assets|exit)/.test(address)
     await scroll()
     expect(listAsked().filter(isOwed)).toEqual([])
 
@@ -313,6 +313,39 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await read.waitFor()
     expect(listAsked().slice(before)).toEqual([])
   }, 90_000)
+
+  test('what the wallet would get if it left now, what is blocked and why, and money from elsewhere, for one press', async () => {
+    const { wallets } = await stage.scene.devnet.aave()
+    const page = await look(`#wallet=${wallets.paused}`)
+    await answered(page)
+    const listPaid = () => stage.requests.filter((address) => address.includes('/v1/portfolio/exit?'))
+    const offer = page.getByRole('button', { name: 'If you left Ethereum now 15 credits' })
+    await offer.waitFor()
+    expect(listPaid()).toEqual([])
+    await offer.click()
+    const card = page.getByRole('article', { name: 'If you left Ethereum now' })
+    const blocked = card.getByRole('group', { name: 'What is blocked' })
+    await blocked.waitFor()
+    const { data } = await call(`v1/portfolio/exit?wallet=${wallets.paused}&chain_id=1`)
+    const exact = async () => (await card.locator('.facts .figure-all').allTextContents()).slice(0, 3)
+    expect(await exact()).toEqual(['arrives_usd', 'book_usd', 'blocked_usd'].map((figure) => `${data[figure]} USD`))
+    const isBlocked = ({ blocked_by }: Json) => blocked_by !== null
+    const reasons = data.rows.filter(isBlocked).map(({ blocked_by, detail }: Json) => {
+      return `${blocked_by.replaceAll('_', ' ')} ${detail}`
+    })
+    expect(reasons.length).toBeGreaterThan(1)
+    expect(await blocked.locator('td.words').allTextContents()).toEqual(reasons)
+    expect(await card.innerText()).toContain('Debts are repaid first')
+    const lent = data.outside.map(({ amount, token }: Json) => `${amount.amount} ${token.symbol}`)
+    expect(lent.length).toBeGreaterThan(0)
+    expect(await card.locator('p .figure-all').allTextContents()).toEqual(lent)
+    await card.getByText(/^\d+ rows? that arrives?$/).click()
+    expect(await card.getByRole('group', { name: 'What arrives' }).innerText()).toContain('WETH')
+    expect(await card.locator('.proof').innerText()).toContain('15 credits')
+    expect(listPaid()).toHaveLength(1)
+    expect(await audit(page, { dark: true })).toEqual([])
+    expect(await overflow(page)).toEqual([0, 0])
+  }, 60_000)
 
   test('a chain that cannot be read is named with advice, and the others answer', async () => {
     const page = await look(wallet('empty'))

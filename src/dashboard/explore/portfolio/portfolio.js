@@ -10,6 +10,7 @@ import { Offer, usePress } from '../requests/offer.js'
 import { formatQuery } from '../requests/plan.js'
 import { isPending, PolledAnswer, usePolledAnswer } from '../requests/polling.js'
 import { Days } from './days.js'
+import { WalletExit } from './exit.js'
 
 /** Uncounted rows shown at most: the first page of the service. */
 const ROWS_MAX = 25
@@ -82,7 +83,7 @@ function Worth({ atSec, balance, context, query, again }) {
       <p class="soft not-read">Not read: ${coverage.not_read.join('; ')}.</p>
     <//>
   </article>
-  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${Days} key=${chain_id} chainId=${chain_id} atSec=${atSec} context=${context} />`)}`
+  ${chains.filter(({ chain_id, assets_usd, debt_usd }) => chain_id !== SOLANA_CHAIN_ID && (isPositive(assets_usd) || isPositive(debt_usd))).map(({ chain_id }) => html`<${WalletExit} key=${`exit ${chain_id}`} chainId=${chain_id} context=${context} /><${Days} key=${chain_id} chainId=${chain_id} atSec=${atSec} context=${context} />`)}`
 }
 
 /**

@@ -1,0 +1,138 @@
+import { chainName } from '../../lib/catalog.js'
+import { isPositive } from '../../lib/decimal.js'
+import { pluralize } from '../../lib/time.js'
+import { html } from '../../lib/view.js'
+import { Disclosure } from '../../part/disclosure.js'
+import { Amount, DefinitionList, TokenSymbol, Usd } from '../../part/figure.js'
+import { nameColumn, Table, textColumn } from '../../part/table.js'
+import { Offer, usePress } from '../requests/offer.js'
+import { formatQuery } from '../requests/plan.js'
+import { PolledAnswer, usePolledAnswer } from '../requests/polling.js'
+
+/** @typedef {import('../../lib/shapes.d.ts').PortfolioExit['data']} Exit */
+/** @typedef {Exit['rows'][number]} Row */
+
+/**
+ * What the wallet would get if it left a chain at the moment of the view. Executed on a click, because it costs credits.
+ * @param {{ chainId: number, context: import('../page.js').Context }} props
+ */
+export function WalletExit({ chainId, context }) {
+  const { catalog, view, key } = context
+  /** @type {Record<string, string>} */
+  const past = view.asOf === '' ? {} : { at_time: view.asOf }
+  const path = `v1/portfolio/exit?${formatQuery({ wallet: view.wallet, chain_id: chainId, ...past })}`
+  const { isPressed, press } = usePress(context, [path])
+  const request = usePolledAnswer(isPressed ? path : undefined, key, context)
+  const name = chainName(catalog, chainId)
+  const title = view.asOf === '' ? `If you left ${name} now` : `If you had left ${name} then`
+  if (!isPressed)
+    return html`<p class="more"><${Offer} price=${pluralize(catalog.credits.exit, 'credit')} onPress=${press}>${title}<//></p>`
+  return html`<article class="card exit" aria-label=${title}>
+    <h3>${title}</h3>
+    <${PolledAnswer} request=${request} what="The exit" context=${context} render=${(/** @type {{ body: { data: Exit } }} */ { body }) => html`<${Outcome} exit=${body.data} />`} />
+  </article>`
+}
+
+/** @param {{ exit: Exit }} props */
+function Outcome({ exit }) {
+  const { rows, outside, walked_away_usd: left } = exit
+  const { arriving, blocked, lacking, valueless } = sortRows(rows)
+  return html`<${DefinitionList} rows=${[
+    ['Arrives', html`<${Usd} value=${exit.arrives_usd} />`],
+    ['Counted in the net worth', html`<${Usd} value=${exit.book_usd} />`],
+    ['Of it blocked', html`<${Usd} value=${exit.blocked_usd} />`],
+    ...(isPositive(left) ? [['Left behind, owing more than it owns, by', html`<${Usd} value=${left} />`]] : []),
+  ]} />
+  ${!exit.complete && html`<p class="notice trouble">${formatDoubt(exit)}</p>`}
+  ${blocked.length > 0 && html`<div class="as-table"><h4>Blocked: ${pluralize(blocked.length, 'row')}</h4><${Blocked} rows=${blocked} /></div>`}
+  ${lacking.length > 0 && html`<h4>Money that is lacking</h4><p>No contract was found that lends it: ${joinAmounts(lacking)}.</p>`}
+  ${outside.length > 0 && html`<h4>Money from elsewhere</h4><p>Debts are repaid first, with ${joinAmounts(outside)} that the wallet must have for the moment, and that is subtracted.</p>`}
+  ${
+    arriving.length > 0 &&
+    html`<${Disclosure} class="as-table" title=${`${pluralize(arriving.length, 'row')} that ${arriving.length === 1 ? 'arrives' : 'arrive'}`}><${Arriving} rows=${arriving} /><//>`
+  }
+  ${valueless > 0 && html`<p class="soft">${pluralize(valueless, 'row')} without a counted value ${valueless === 1 ? 'is' : 'are'} not shown.</p>`}
+  <p class="soft">Executed with the contracts as they are, and undone. Gas fees and rewards are not in it.</p>`
+}
+
+/**
+ * Sorts rows: those that arrive with a value, those of which something is blocked, and the debts that nobody lends the money
+ * for. `valueless`: how many others there are.
+ * @param {readonly Row[]} rows
+ */
+export function sortRows(rows) {
+  const blocked = rows.filter(({ blocked_by, book }) => blocked_by !== null && isPositive(book.raw))
+  const arriving = rows.filter(({ arrives }) => arrives !== null && arrives.usd !== null)
+  const lacking = rows.flatMap(({ blocked_by, kind, token, book }) =>
+    blocked_by === 'unfunded' && kind === 'borrowed' ? [{ token, amount: book }] : [],
+  )
+  const shown = new Set([...blocked, ...arriving])
+  return { arriving, blocked, lacking, valueless: rows.length - shown.size }
+}
+
+/** @param {Exit} exit */
+function formatDoubt({ executed_as: executedAs }) {
+  if (executedAs === 'replaced_code')
+    return 'The wallet has code of its own, in whose place this was executed: the wallet itself might do otherwise.'
+  return executedAs === null
+    ? 'No endpoint of this chain executes exits: only what is in the wallet itself arrives for sure.'
+    : 'Not everything could be executed: what is unsupported may arrive nevertheless.'
+}
+
+/** @typedef {{ token: Row['token'], amount: { raw: string, amount: string | null } }} Money */
+
+/** @param {readonly Money[]} list */
+function joinAmounts(list) {
+  return list.map(
+    ({ token, amount }, index) =>
+      html`${index > 0 && ', '}<${Tokens} token=${token} amount=${amount} /> <${TokenSymbol} symbol=${token.symbol} />`,
+  )
+}
+
+/** @param {Money} props */
+function Tokens({ token, amount: { raw, amount } }) {
+  return amount === null ? `${raw} units` : html`<${Amount} value=${amount} symbol=${token.symbol} />`
+}
+
+/** Names where a row is: `in the wallet`, `aave-v3 main`. @param {Row} row */
+export function formatPlace({ kind, position }) {
+  if (position === null) return 'in the wallet'
+  const {
+    family,
+    token_id: tokenId,
+    market_id: marketId = '',
+    part = '',
+  } = /** @type {Readonly<Record<string, string>>} */ (position)
+  const market = marketId.length > 20 ? `${marketId.slice(0, 10)}…` : marketId
+  const what = kind === 'borrowed' ? 'debt' : part
+  return [family, tokenId === undefined ? market : `#${tokenId}`, what].filter((word) => word !== '').join(' ')
+}
+
+/** @param {{ rows: readonly Row[] }} props */
+function Blocked({ rows }) {
+  return html`<${Table} label="What is blocked" columns=${['Token', 'Has', 'Arrives', nameColumn('As'), textColumn('Because')]}>
+    ${rows.map(
+      (row) => html`<tr>
+        <th scope="row"><${TokenSymbol} symbol=${row.token.symbol} /></th>
+        <td><${Tokens} token=${row.token} amount=${row.book} /></td>
+        <td>${row.arrives === null ? 'nothing' : html`<${Tokens} token=${row.token} amount=${row.arrives} />`}</td>
+        <td class="left">${formatPlace(row)}</td>
+        <td class="words"><b>${(row.blocked_by ?? '').replaceAll('_', ' ')}</b> ${row.detail}</td>
+      </tr>`,
+    )}
+  <//>`
+}
+
+/** @param {{ rows: readonly Row[] }} props */
+function Arriving({ rows }) {
+  return html`<${Table} label="What arrives" columns=${['Token', 'Amount', 'Value', nameColumn('From')]}>
+    ${rows.map(
+      (row) => html`<tr>
+        <th scope="row"><${TokenSymbol} symbol=${row.token.symbol} /></th>
+        <td>${row.arrives && html`<${Tokens} token=${row.token} amount=${row.arrives} />`}</td>
+        <td><${Usd} value=${row.arrives?.usd ?? null} /></td>
+        <td class="left">${formatPlace(row)}</td>
+      </tr>`,
+    )}
+  <//>`
+}
