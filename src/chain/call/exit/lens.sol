@@ -11,8 +11,10 @@ import {LensPage} from '../page.sol';
 /// the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed; u24 gas; u16 size of the rest;
 /// u8 number of tokens to watch, u8 index of each; calls. A call: u8 flags; address; u16 size, data; flag 2: the word of
 /// the data at u16 is the least of itself and of what the address answers to u16 size, question; flag 4: the contract is
-/// what the address answers to bytes4; flag 1: it may fail. Flag 8: no call, but as many tokens as the first word of the
-/// data says, from the first of the addresses after it that has them and does not refuse.
+/// what the address answers to bytes4; flag 64: u256 of the native token goes along; flag 1: it may fail. Flag 8: no call,
+/// but as many tokens as the first word of the data says, from the first of the addresses after it that has them and does
+/// not refuse. Flag 16: the call is the swap of a pool of Uniswap V3, which is paid with the token that the data ends with;
+/// flag 32: of as much as the swap before it brought.
 ///
 /// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
 /// 2^32 - 1 if it is this one; then, for each step of the units taken, u8 outcome. 1, done: u8 lender from 1, 0 none, a
@@ -34,6 +36,11 @@ contract Lens is LensPage {
     bytes32 private constant MARK = keccak256('walletscope.exit');
     /// Set while the steps run.
     bytes32 private constant LOCK = keccak256('walletscope.exit.lock');
+    /// The pool that is sold to, while it is.
+    bytes32 private constant POOL = keccak256('walletscope.exit.pool');
+    /// Where the data of a swap has its amount, and what the pool calls back with has the token.
+    uint256 private constant AMOUNT_AT = 68;
+    uint256 private constant TOKEN_AT = 144;
 
     uint256 private constant DONE = 1;
     uint256 private constant REVERTED = 2;
@@ -47,7 +54,11 @@ contract Lens is LensPage {
     /// Callers that are not part of this are answered as an account without code would.
     fallback() external payable {
         if (msg.sender == address(this)) return perform();
-        if (msg.data.length < 22 || isLocked()) return;
+        if (msg.data.length < 22) return;
+        if (isLocked()) {
+            if (msg.sender == buyer()) pay();
+            return;
+        }
         if (addressAt(0) != address(this)) return forward();
         if (byteAt(20) != 0) {
             if (msg.sender == borrower()) lend();
@@ -202,6 +213,7 @@ contract Lens is LensPage {
     function perform() private {
         uint256 lender = 0;
         uint256 lent = 0;
+        uint256 brought = 0;
         for (uint256 at = 0; at < msg.data.length; ) {
             uint256 flags = byteAt(at);
             address target = addressAt(at + 1);
@@ -223,10 +235,20 @@ contract Lens is LensPage {
                 target = address(uint160(question(target, copy(at, 4), 4)));
                 at += 4;
             }
+            uint256 value = 0;
+            if (flags & 64 != 0) {
+                value = numberAt(at, 32);
+                at += 32;
+            }
             uint256 gasBefore = gasleft();
             bool ok;
-            assembly ("memory-safe") {
-                ok := call(gas(), target, 0, place, size, 0, 0)
+            if (flags & 16 != 0) {
+                if (flags & 32 != 0) set(place + AMOUNT_AT, brought);
+                (ok, brought) = swap(target, place, size);
+            } else {
+                assembly ("memory-safe") {
+                    ok := call(gas(), target, value, place, size, 0, 0)
+                }
             }
             if (!ok && flags & 1 == 0) fail(gasleft() < gasBefore * PARTS_LEFT / 256 ? TOO_COSTLY : REVERTED);
         }
@@ -273,6 +295,37 @@ contract Lens is LensPage {
         }
     }
 
+    /// Calls the swap of a pool, and returns what it brought.
+    function swap(address pool, uint256 place, uint256 size) private returns (bool ok, uint256 brought) {
+        bytes32 slot = POOL;
+        assembly ("memory-safe") {
+            sstore(slot, pool)
+            ok := call(gas(), pool, 0, place, size, 0, 0)
+            sstore(slot, 0)
+            if and(ok, gt(returndatasize(), 63)) {
+                returndatacopy(0, 0, 64)
+                let change := mload(0)
+                if sgt(change, 0) { change := mload(32) }
+                brought := sub(0, change)
+            }
+        }
+    }
+
+    function buyer() private view returns (address pool) {
+        bytes32 slot = POOL;
+        assembly ("memory-safe") {
+            pool := sload(slot)
+        }
+    }
+
+    /// Pays the pool what it asks for: the one of its two amounts that is above zero.
+    function pay() private {
+        if (msg.data.length < TOKEN_AT + 20) return;
+        uint256 amount = numberAt(4, 32);
+        if (int256(amount) <= 0) amount = numberAt(36, 32);
+        if (!transfer(addressAt(TOKEN_AT), msg.sender, amount)) refuse();
+    }
+
     // At the address of a contract that lends: the wallet's address is the end of its code.
 
     function borrower() private pure returns (address wallet) {
@@ -288,23 +341,28 @@ contract Lens is LensPage {
         uint256 amount = numberAt(41, 32);
         address wallet = msg.sender;
         (, uint256 before) = balance(token, wallet);
-        bool ok;
+        if (!transfer(token, wallet, amount)) refuse();
+        (, uint256 held) = balance(token, wallet);
+        if (held < before || held - before < amount) revert();
+    }
+
+    function transfer(address token, address to, uint256 amount) private returns (bool ok) {
         assembly ("memory-safe") {
             let place := mload(0x40)
             mstore(place, 0xa9059cbb00000000000000000000000000000000000000000000000000000000)
-            mstore(add(place, 4), wallet)
+            mstore(add(place, 4), to)
             mstore(add(place, 36), amount)
             ok := call(gas(), token, 0, place, 68, 0, 0)
         }
-        if (!ok) {
-            uint256 reason = reserve(REASON_MAX);
-            uint256 size = copyReason(reason);
-            assembly ("memory-safe") {
-                revert(reason, size)
-            }
+    }
+
+    /// Reverts with the first bytes of what the last call returned.
+    function refuse() private pure {
+        uint256 reason = reserve(REASON_MAX);
+        uint256 size = copyReason(reason);
+        assembly ("memory-safe") {
+            revert(reason, size)
         }
-        (, uint256 held) = balance(token, wallet);
-        if (held < before || held - before < amount) revert();
     }
 
     /// Reverts with an outcome and the first bytes of what the last call returned.

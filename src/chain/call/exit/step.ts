@@ -1,7 +1,7 @@
-import type { Address, Hex } from 'viem'
+import { type Address, type Hex, toFunctionSelector } from 'viem'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { LensCursor } from '../cursor.ts'
-import { packAddress } from '../words.ts'
+import { encodeBytes, encodeCall, packAddress } from '../words.ts'
 
 /*
  * What a wallet would do to take its money out, as data: the encoding of `lens.sol`.
@@ -15,8 +15,21 @@ interface ExitCall {
   readonly patch?: { readonly at: number; readonly from: Address; readonly question: Hex }
   /** Selector by which `to` names the contract to call in its place. */
   readonly getter?: Hex
+  /** What goes along of the native token, smallest units. */
+  readonly value?: bigint
+  /** A sale to `to`, a pool of Uniswap V3, in place of other data. */
+  readonly swap?: ExitSwap
   /** @default {false} */
   readonly mayFail?: boolean
+}
+
+/** A sale of tokens to a pool, whatever the price. */
+interface ExitSwap {
+  readonly token: Address
+  /** True if that is `token0` of the pool. */
+  readonly isToken0: boolean
+  /** Smallest units; undefined: as much as the sale before it brought. */
+  readonly amount: bigint | undefined
 }
 
 /** Money that is lent for a step. */
@@ -70,25 +83,30 @@ export type StepOutcome =
 
 /** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
 const STEP_GAS = 1_500_000
-const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8 } as const
+const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16, chained: 32, value: 64 } as const
+
+const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
+/** The least and the greatest price that a pool has: `TickMath`'s, and a unit within. */
+const PRICE_LIMITS = { least: 4295128740n, greatest: 1461446703485210103287273052203988822378723970341n } as const
 
 /** Encodes units as the lens reads them. A loan without lenders is `unfunded`. */
 export function encodeUnits(wallet: Address, units: readonly ExitUnit[]): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
   const head = packAddress(wallet) + pack(0, 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
+  const context = { wallet, tokens }
   const body = units.map(({ steps }) => {
-    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, tokens)).join('')
+    return pack(steps.length, 1) + steps.map((step) => encodeStep(step, context)).join('')
   })
   return `0x${head}${body.join('')}`
 }
 
 function encodeStep(
   { calls, loan, tokens: watched, isFallback = false }: ExitStep,
-  tokens: readonly Address[],
+  { wallet, tokens }: { readonly wallet: Address; readonly tokens: readonly Address[] },
 ): string {
   const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
   const lent = loan === undefined ? '' : encodeLoan(loan)
-  const body = pack(watched.length, 1) + indexes + lent + calls.map(encodeCall).join('')
+  const body = pack(watched.length, 1) + indexes + lent + calls.map((call) => encodeExitCall(call, wallet)).join('')
   return pack(isFallback ? FLAGS.fallback : 0, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
 }
 
@@ -97,16 +115,27 @@ function encodeLoan({ token, amount, lenders = [] }: ExitLoan): string {
   return pack(FLAGS.loan, 1) + packAddress(token) + pack(data.length / 2, 2) + data
 }
 
-function encodeCall({ to, data, patch, getter, mayFail = false }: ExitCall): string {
+function encodeExitCall({ to, data, patch, getter, value, swap, mayFail = false }: ExitCall, wallet: Address): string {
   const flags =
-    (mayFail ? FLAGS.mayFail : 0) | (patch === undefined ? 0 : FLAGS.patch) | (getter === undefined ? 0 : FLAGS.getter)
+    (mayFail ? FLAGS.mayFail : 0) |
+    (patch === undefined ? 0 : FLAGS.patch) |
+    (getter === undefined ? 0 : FLAGS.getter) |
+    (value === undefined ? 0 : FLAGS.value) |
+    (swap === undefined ? 0 : FLAGS.swap | (swap.amount === undefined ? FLAGS.chained : 0))
+  const sent = swap === undefined ? data : encodeSwap(swap, wallet)
   return [
-    pack(flags, 1) + packAddress(to) + pack(data.length / 2 - 1, 2) + data.slice(2),
+    pack(flags, 1) + packAddress(to) + pack(sent.length / 2 - 1, 2) + sent.slice(2),
     patch === undefined
       ? ''
       : pack(patch.at, 2) + packAddress(patch.from) + pack(patch.question.length / 2 - 1, 2) + patch.question.slice(2),
     getter?.slice(2) ?? '',
+    value === undefined ? '' : pack(value, 32),
   ].join('')
+}
+
+function encodeSwap({ token, isToken0, amount = 0n }: ExitSwap, wallet: Address): Hex {
+  const limit = isToken0 ? PRICE_LIMITS.least : PRICE_LIMITS.greatest
+  return encodeCall(SWAP, wallet, isToken0 ? 1n : 0n, amount, limit, encodeBytes(packAddress(token).padStart(64, '0')))
 }
 
 /** Throws for a number that does not fit: all that follows would be read wrong. */
