@@ -17,8 +17,8 @@ import { exitRoute } from './routes/exit.ts'
 import type { NativeDoublesByChain } from './routes/input.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
+import { createWatcher, WATCHABLE } from './routes/watch.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshots.ts'
-import { createWatcher, WATCHABLE } from './watch.ts'
 
 /** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {

@@ -56,8 +56,8 @@ function Outcome({ exit }) {
 }
 
 /**
- * Sorts rows: those that arrive with a value, those of which something is blocked, and the debts that nobody lends the money
- * for. `valueless`: how many others there are.
+ * Sorts rows: those that arrive with a value, those of which something is blocked, and debts without a lender of the money
+ * for them. `valueless`: how many others there are.
  * @param {readonly Row[]} rows
  */
 export function sortRows(rows) {
