@@ -35,6 +35,18 @@ import type { AccountWatcher, Watchable, Watcher } from './watch.ts'
  * `test/contract/family` hold families that the service does not list, each with a history.
  */
 
+/**
+ * What histories tell an answer that has a receipt, and no state proves: the receipt states it, so that the answer is
+ * computed again without histories.
+ */
+export interface Testimony {
+  /** Returns texts that a history tells of a chain, each called by another name; reads them with that client if it must. */
+  tell(
+    subject: { readonly chainId: number; readonly name: string },
+    read: (client: FinanceClient) => Promise<readonly string[]>,
+  ): Promise<readonly string[]>
+}
+
 export interface FamilyServices {
   /** Clients of the EVM chains that are served, by chain id. */
   readonly clients: ReadonlyMap<number, FinanceClient>
@@ -46,6 +58,8 @@ export interface FamilyServices {
   readonly history: History
   /** Absent where an answer must hold all that it rests on. */
   readonly firstBlocks?: FirstBlocks | undefined
+  /** Present where an answer must hold all that it rests on. */
+  readonly testimony?: Testimony | undefined
   readonly clock: Clock
   readonly log: Log
 }

@@ -15,7 +15,7 @@ import { accountRoutes } from './routes/account.ts'
 import { listRoute } from './routes/list.ts'
 import { positionRoute } from './routes/position.ts'
 import { createProtocolHistories, positionHistoryRoutes } from './routes/position_history.ts'
-import { createWithdrawnReader } from './withdrawn.ts'
+import { createWithdrawnReader, testifyWithdrawn } from './withdrawn.ts'
 
 /**
  * Creates what a family owes the rest out of a protocol: routes, holdings, histories and contracts. `listDeployments`
@@ -58,7 +58,8 @@ export function serveProtocol<
     holdings({ settings, connect }: FamilySetup<Setting>) {
       const services = connect()
       const reader = createReader({ ...services, deployments: toDeployments(settings) })
-      return createHoldingsReader(protocol, { reader, readWithdrawn: createWithdrawnReader(protocol, services) })
+      const readWithdrawn = testifyWithdrawn(createWithdrawnReader(protocol, services), protocol.name, services)
+      return createHoldingsReader(protocol, { reader, readWithdrawn })
     },
     routes({ chainIds, settings, connect }: FamilySetup<Setting>) {
       const reader = once(() => createReader({ ...connect(), deployments: toDeployments(settings) }))

@@ -191,7 +191,7 @@ interface HeldRead<Position, Withdrawal> {
 }
 
 /** Services that a reader uses; without history a protocol that enumerates ids by logs finds none. */
-type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBlocks'> &
+type ReaderServices = Pick<FamilyServices, 'clients' | 'clock' | 'firstBlocks' | 'testimony'> &
   Partial<Pick<FamilyServices, 'db' | 'history'>>
 
 /** Words of a protocol in routes and errors. */

@@ -23,6 +23,26 @@ export type WithdrawnReader<Position> = (
   work: Work,
 ) => Promise<readonly (Pair<bigint> | undefined)[]>
 
+/** Returns the reader as a receipt needs it, if one is made: of a family's positions on a chain it is asked once. */
+export function testifyWithdrawn<Position>(
+  read: WithdrawnReader<Position>,
+  family: string,
+  { testimony }: Pick<FamilyServices, 'testimony'>,
+): WithdrawnReader<Position> {
+  if (testimony === undefined) return read
+  return async (positions, at, work) => {
+    const subject = { chainId: at.client.chain.id, name: `${family} withdrawn` }
+    const texts = await testimony.tell(subject, async (client) => {
+      const principals = await read(positions, { ...at, client }, work)
+      return principals.map((principal) => principal?.join() ?? '')
+    })
+    return positions.map((_, index) => {
+      const [amount0, amount1] = texts[index]?.split(',') ?? []
+      return amount0 === undefined || amount1 === undefined ? undefined : [BigInt(amount0), BigInt(amount1)]
+    })
+  }
+}
+
 /**
  * Creates the reader over position histories. A position is looked up once for each change of it. Without `withdrawn`
  * the protocol keeps no principal, and nothing is read.

@@ -1,11 +1,12 @@
-import type { Hex } from 'viem'
+import type { Address, Hex } from 'viem'
 import { getKnownTokens } from '../../finance/token/spam.ts'
 import type { Work } from '../../lib/async/work.ts'
+import type { Testimony } from '../contract.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { exitMarket } from './exit.ts'
 import { toHoldings } from './present/holdings.ts'
 import { type EnteredMarketsReader, type PendingMarkets, takeFirstIds } from './read/entered_markets.ts'
-import type { PositionReader } from './read/read.ts'
+import type { MorphoBlueTarget, PositionReader } from './read/read.ts'
 
 /**
  * Creates the reader of a wallet's positions as rows of a portfolio. At the newest block it reads the stored markets
@@ -15,8 +16,21 @@ import type { PositionReader } from './read/read.ts'
 export function createHoldingsReader(options: {
   readonly reader: PositionReader
   readonly entered: EnteredMarketsReader
+  readonly testimony?: Testimony | undefined
 }): HoldingsReader {
-  const { reader, entered } = options
+  const { reader, entered, testimony } = options
+
+  /** Starts reading the markets that a wallet entered. */
+  async function begin(target: MorphoBlueTarget, wallet: Address, work: Work): Promise<PendingMarkets> {
+    if (testimony === undefined && target.block === undefined) return await entered.prefetch(target, wallet, work)
+    if (testimony === undefined) return { stored: undefined, all: entered.markets(target, wallet, work) }
+    const subject = { chainId: target.client.chain.id, name: 'morpho-blue markets' }
+    const marketIds = await testimony.tell(subject, async (client) => {
+      return (await entered.markets({ ...target, client }, wallet, work)).marketIds
+    })
+    return { stored: undefined, all: Promise.resolve({ marketIds: marketIds as readonly Hex[] }) }
+  }
+
   return {
     chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, work) {
@@ -25,10 +39,7 @@ export function createHoldingsReader(options: {
       const target = { ...configured, ...(block && { block }) }
       const deployments = await reader.past.filterDeployed(target, work)
       if (deployments.length === 0) return undefined
-      const pending: PendingMarkets =
-        block === undefined
-          ? await entered.prefetch(target, wallet, work)
-          : { stored: undefined, all: entered.markets(target, wallet, work) }
+      const pending = await begin(target, wallet, work)
       let latestIds = pending.stored ?? (await pending.all).marketIds
       const known = getKnownTokens(client.chain)
       const contracts = deployments.map(({ morpho }) => morpho)

@@ -37,7 +37,8 @@ export const MORPHO_BLUE = defineFamily({
   holdings({ settings, connect }) {
     const services = connect()
     const reader = createPositionReader({ ...services, deployments: settings })
-    return createHoldingsReader({ reader, entered: createEnteredMarketsReader({ ...services, reader }) })
+    const { testimony } = services
+    return createHoldingsReader({ reader, entered: createEnteredMarketsReader({ ...services, reader }), testimony })
   },
   watch: ({ settings, connect }) => ({
     ...WATCHABLE,

@@ -4,6 +4,7 @@ import { computeCountedAmounts, computeHeldAmounts, type Withdrawal } from './ma
 import { listUncoveredFields, OUTPUTS, presentPool, presentWithdrawal, toHeldParts } from './present.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'
 import { TRANSFER_STREAM } from './read/owned/transfers.ts'
+import { testifyOwned } from './read/ownership.ts'
 import { CHANGE_STREAM, toChangeTarget } from './read/pool_events.ts'
 import type { ListedPosition, Position } from './read/position.ts'
 import { createUniswapV4HistoryReader, isPnlImpossible } from './read/position_history.ts'
@@ -25,7 +26,7 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
   getCode: () => 'uniswap_v4',
   createReader({ db, history, ...services }) {
     const find = db && history ? createOwnedFinder({ ...services, db, history }) : async () => []
-    return createPositionReader({ ...services, find })
+    return createPositionReader({ ...services, find: testifyOwned(find, services) })
   },
   isEnumerable: false,
   computeHeldAmounts(position) {

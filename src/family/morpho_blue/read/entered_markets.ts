@@ -24,7 +24,7 @@ export interface PendingMarkets {
   /** Stored markets, usually all; undefined if none can be prefetched. */
   readonly stored: readonly Hex[] | undefined
   /** All of them. Throws as `EnteredMarketsReader.markets`. */
-  readonly all: Promise<EnteredMarkets>
+  readonly all: Promise<Pick<EnteredMarkets, 'marketIds'>>
 }
 
 /** Reads wallets' positions in all markets that they ever entered. */

@@ -4,6 +4,7 @@ import type { FinanceClient } from '../../../finance/chain.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import { UnavailableError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
+import type { FamilyServices } from '../../contract.ts'
 import type { UniswapV4Deployment } from '../table.ts'
 import type { OwnedRead } from './queries.ts'
 
@@ -25,6 +26,18 @@ export interface WalletTarget {
  * are known.
  */
 export type FindOwnedIds = (target: WalletTarget, block: PinnedBlock, work: Work) => Promise<readonly bigint[]>
+
+/** Returns the finder as a receipt needs it, if one is made. What it finds is complete by the manager's own count. */
+export function testifyOwned(find: FindOwnedIds, { testimony }: Pick<FamilyServices, 'testimony'>): FindOwnedIds {
+  if (testimony === undefined) return find
+  return async (target, block, work) => {
+    const subject = { chainId: target.client.chain.id, name: 'uniswap-v4 positions' }
+    const texts = await testimony.tell(subject, async (client) =>
+      (await find({ ...target, client }, block, work)).map(String),
+    )
+    return texts.map(BigInt)
+  }
+}
 
 /** A wallet, and the most positions to read. */
 interface OwnedQuery extends WalletTarget {
