@@ -4,6 +4,7 @@ import type { Watcher } from '../family/watch.ts'
 import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
+import { BUILT_IN_DAY } from '../finance/token/list/list.ts'
 import type { Route } from '../http/route/route.ts'
 import { createWork } from '../lib/async/work.ts'
 import { createExitReader, type ExitReader } from './exit/read.ts'
@@ -19,6 +20,14 @@ import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createWatcher, WATCHABLE } from './routes/watch.ts'
 import { createSnapshotReader, type SnapshotReader } from './snapshots.ts'
+
+/** Revision of what portfolios add to their families: it increases if the same readings give another answer. */
+const OWN_REVISION = 1
+
+/** Returns the revision of portfolios over families: it increases with each of theirs, and with each built-in list. */
+export function getPortfolioRevision(families: readonly Pick<ConfiguredFamily, 'revision'>[]): number {
+  return families.reduce((sum, { revision }) => sum + revision, OWN_REVISION + BUILT_IN_DAY)
+}
 
 /** Dependencies of portfolios; describing the routes needs no connection. */
 export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {

@@ -115,9 +115,9 @@ async function compareCall(
   { call, question, block }: { readonly call: RecordedCall; readonly question: LensQuery; readonly block: PinnedBlock },
   work: Work,
 ): Promise<CheckResult> {
-  const { runtime, data, mode } = question
+  const { mode, ...lens } = question
   const ask = mode === 'override' ? callByOverride : callDeployless
-  const lensCall = { runtime, data, block: { hash: block.hash }, gas: call.gas }
+  const lensCall = { ...lens, block: { hash: block.hash }, gas: call.gas }
   try {
     const answer = await client.read((endpoint, within) => ask(endpoint, lensCall, within), {
       work,

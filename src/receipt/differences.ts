@@ -4,6 +4,7 @@ import { FINANCE_CHAINS } from '../finance/chain.ts'
 import { isJsonObject } from '../lib/text/json.ts'
 import type { Payload } from './payload.ts'
 import { toReceiptSettings } from './settings.ts'
+import { configureSubject, findSubject } from './subject.ts'
 
 /** Maximum lines of a report. */
 const LINES_MAX = 200
@@ -14,12 +15,12 @@ const LINES_MAX = 200
  */
 export function listDifferences(payload: Payload, chainsFile?: string): readonly string[] {
   const { settings, family: stated } = payload
-  const definition = FAMILIES.find(({ name }) => name === stated.name)
+  const definition = findSubject(stated.name)
   if (definition === undefined) return []
   const { rows, mistakes } =
     chainsFile === undefined ? { rows: [], mistakes: [] } : parseChainsFile(chainsFile, FAMILIES)
   if (mistakes.length > 0) return mistakes
-  const family = definition.configure(new Map(rows.map((row) => [row.id, row])))
+  const { subject } = configureSubject(definition, new Map(rows.map((row) => [row.id, row])))
   const lines = settings.chains.flatMap((theirs) => {
     const builtIn = FINANCE_CHAINS.find(({ id }) => id === theirs['id'])
     const row = rows.find(({ id }) => id === theirs['id'])
@@ -27,7 +28,7 @@ export function listDifferences(payload: Payload, chainsFile?: string): readonly
     const name = `chain ${String(theirs['id'])}`
     if (chain === undefined) return [`${name}: none is built in`]
     // Without prices in the receipt, no price decided a figure.
-    const [ours = {}] = toReceiptSettings(family, [chain], { prices: 'prices' in theirs }).chains
+    const [ours = {}] = toReceiptSettings(subject, [chain], { prices: 'prices' in theirs }).chains
     return listLines(name, { theirs: toJson(theirs), ours: toJson(ours) })
   })
   return lines.length > LINES_MAX ? [...lines.slice(0, LINES_MAX), `and ${lines.length - LINES_MAX} more`] : lines

@@ -4,8 +4,7 @@ import type { ChainRecord, LensQuery, RecordedCall } from '../chain/receipt/reco
 import { createRecorder } from '../chain/receipt/recorder.ts'
 import type { ChainClient } from '../chain/rpc/client.ts'
 import type { Config } from '../config/config.ts'
-import type { ConfiguredFamily, FamilyServices } from '../family/contract.ts'
-import { FAMILIES } from '../family/mod.ts'
+import type { FamilyServices, Testimony } from '../family/contract.ts'
 import type { FinanceChain, FinanceClient } from '../finance/chain.ts'
 import type { ReceiptIssuer, ReceiptRequest, Statement } from '../http/route/receipt.ts'
 import type { Answer, ReadContext } from '../http/route/route.ts'
@@ -14,7 +13,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Signer, signEnvelope } from '../lib/dsse.ts'
 import { CodedError, UnavailableError, UpstreamError } from '../lib/error.ts'
 import { createLru } from '../lib/lru.ts'
-import { memoize, once } from '../lib/memoize.ts'
+import { once } from '../lib/memoize.ts'
 import {
   computeLevel,
   maskPaths,
@@ -23,6 +22,7 @@ import {
   type StatedAnswer,
   toPayloadProof,
   toPayloadRead,
+  toPayloadTold,
 } from './payload.ts'
 import { checkProof, EARLIER_UNPROVEN, hasEarlierCalls, toProvenCalls } from './proof/check.ts'
 import { collectProof } from './proof/collect.ts'
@@ -30,6 +30,8 @@ import { ProofError } from './proof/lookup.ts'
 import type { ProofRunner } from './proof/runner.ts'
 import { getHeadNumbers, type ReplayedAnswer, replayAnswer, stateAnswer, toRouteCall } from './replay.ts'
 import { type ParsedReceiptSettings, parseReceiptSettings, toReceiptSettings } from './settings.ts'
+import { type ConfiguredSubject, createSubjectRoutes, findSubject, requireSubject } from './subject.ts'
+import { recordTestimony, type Told } from './testimony.ts'
 
 /** Maximum cached answers to agents, each valid until the next block. */
 const CITED_MAX = 1_000
@@ -40,6 +42,7 @@ const EMPTY_REPLAY: Pick<ReplayedAnswer, 'queries' | 'uncovered'> = { queries: n
 interface RecordedAnswer {
   readonly statement: Statement
   readonly records: readonly ChainRecord[]
+  readonly told: readonly Told[]
   readonly stated: StatedAnswer
 }
 
@@ -61,24 +64,19 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
   const { families, chains, solana } = config
   const prover = createProver({ runner, clock })
 
-  function requireFamily({ path }: Statement): ConfiguredFamily {
-    const family = families.find(({ name }) => name === path.split('/')[3])
-    if (family === undefined) throw new Error(`Cannot find the family of ${path}`)
-    return family
-  }
-
   /** Computes the answer with separate routes over these clients. */
   async function readWithClients(
     recordingClients: readonly FinanceClient[],
-    statement: Statement,
+    { statement, testimony }: { readonly statement: Statement; readonly testimony?: Testimony },
     context: ReadContext,
   ) {
     const services = connect()
     const clients = new Map(recordingClients.map((client) => [client.chain.id, client]))
-    const routes = requireFamily(statement).routes({
-      chainIds: chains.map(({ id }) => id),
+    const recording: FamilyServices = { ...services, clients, firstBlocks: undefined, testimony }
+    const routes = createSubjectRoutes(requireSubject(families, statement.path), {
+      chains,
       servesSolana: solana.rpcUrls.length > 0,
-      connect: () => ({ ...services, clients, firstBlocks: undefined }),
+      connect: () => recording,
     })
     const call = await toRouteCall(routes, statement)
     return await call.read(context)
@@ -93,35 +91,44 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
     const recordingClients = recorders.map(({ client }) => client)
     const { work, untilMs, organizationId, apiKeyId, requestedAtMs } = context
     const stateContext = { work, untilMs, organizationId, apiKeyId, requestedAtMs, isStateOnly: true }
-    const coveredAnswer = await readWithClients(recordingClients, statement, stateContext)
+    const { testimony, list } = recordTestimony(connect().clients)
+    const coveredAnswer = await readWithClients(recordingClients, { statement, testimony }, stateContext)
     const records = recorders.flatMap(({ client, record }) => listRecords(client.chain, record))
-    return { answer: plainAnswer ?? coveredAnswer, records }
+    return { answer: plainAnswer ?? coveredAnswer, records, told: list() }
   }
 
   /** Answers with citations, while their blocks are the newest. */
   const citedAnswers = createLru<Answer>({ entriesMax: CITED_MAX })
 
-  /** Settings of every chain of a family, as a verifier parses them from a receipt. */
-  const getSettings = memoize((family: ConfiguredFamily) => {
-    const familyChains = chains.filter(({ id }) => family.settings.has(id))
-    const definition = FAMILIES.find(({ name }) => name === family.name)
+  /** Settings of every chain of a subject, as a verifier parses them from a receipt. */
+  const settingsByName = new Map<string, Record<'with' | 'without', () => ParsedReceiptSettings>>()
+  function getSettings(subject: ConfiguredSubject) {
+    const { name } = subject
+    const cached = settingsByName.get(name)
+    if (cached !== undefined) return cached
+    const itsChains = chains.filter(
+      ({ id }) => subject.readsTokens || subject.families.some((family) => family.settings.has(id)),
+    )
     const parseSettings = (prices: boolean) => {
-      const parsed = definition && parseReceiptSettings(definition, toReceiptSettings(family, familyChains, { prices }))
-      if (parsed === undefined || 'mistakes' in parsed) throw new Error(`Cannot read the settings of ${family.name}`)
+      const definition = findSubject(name)
+      const parsed = definition && parseReceiptSettings(definition, toReceiptSettings(subject, itsChains, { prices }))
+      if (parsed === undefined || 'mistakes' in parsed) throw new Error(`Cannot read the settings of ${name}`)
       return parsed
     }
-    return { with: once(() => parseSettings(true)), without: once(() => parseSettings(false)) }
-  })
+    const settings = { with: once(() => parseSettings(true)), without: once(() => parseSettings(false)) }
+    settingsByName.set(name, settings)
+    return settings
+  }
 
   /** Replays an answer with these settings. Throws `UpstreamError` if the result differs. */
   async function replay(
-    { family, chains: configuredChains }: ParsedReceiptSettings,
-    { statement, records, stated }: RecordedAnswer,
+    { subject, chains: configuredChains }: ParsedReceiptSettings,
+    { statement, records, told, stated }: RecordedAnswer,
   ): Promise<ReplayedAnswer> {
     const recordedChains = new Map(
       [...configuredChains].filter(([id]) => records.some(({ chainId }) => chainId === id)),
     )
-    const replayed = await replayAnswer({ family, chains: recordedChains }, { statement, records, clock })
+    const replayed = await replayAnswer({ subject, chains: recordedChains }, { statement, records, told, clock })
     const { answer, uncovered, faults } = replayed
     const [fault = 'the answer depends on more than was read'] = faults
     const [replayedText, statedText] = [answer, stated].map((each) => JSON.stringify(maskPaths(each, uncovered)))
@@ -130,33 +137,37 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
   }
 
   /** Replays as a verifier. Throws `UnavailableError` if a verifier would get another answer. */
-  async function verifyByReplay(statement: Statement, records: readonly ChainRecord[], answer: Answer) {
-    const family = requireFamily(statement)
+  async function verifyByReplay(
+    statement: Statement,
+    { answer, records, told }: Awaited<ReturnType<typeof recordAnswer>>,
+  ) {
+    const subject = requireSubject(families, statement.path)
     const stated = stateAnswer(answer, statement)
     const recordedChains = chains.filter(({ id }) => records.some(({ chainId }) => chainId === id))
-    const settings = (prices: boolean) => toReceiptSettings(family, recordedChains, { prices })
-    if (family.network === 'solana') return { family, stated, settings: settings(true), again: EMPTY_REPLAY }
-    const recorded = { statement, records, stated }
-    if (!family.hasOwnPrices) {
+    const settings = (prices: boolean) => toReceiptSettings(subject, recordedChains, { prices })
+    if (subject.network === 'solana') return { subject, stated, settings: settings(true), again: EMPTY_REPLAY }
+    const recorded = { statement, records, told, stated }
+    if (!subject.hasOwnPrices && !subject.readsTokens) {
       // Leave out hundreds of feeds that decided nothing, for the reader's sake.
-      const replayed = await replay(getSettings(family).without(), recorded).catch(() => undefined)
-      if (replayed !== undefined) return { family, stated, settings: settings(false), again: replayed }
+      const replayed = await replay(getSettings(subject).without(), recorded).catch(() => undefined)
+      if (replayed !== undefined) return { subject, stated, settings: settings(false), again: replayed }
     }
-    const replayed = await replay(getSettings(family).with(), recorded).catch((cause: unknown) => {
+    const replayed = await replay(getSettings(subject).with(), recorded).catch((cause: unknown) => {
       // Reads of an attempt that failed later are in no record.
       throw cause instanceof UpstreamError ? noReceiptError(recordedChains, cause.message) : cause
     })
-    return { family, stated, settings: settings(true), again: replayed }
+    return { subject, stated, settings: settings(true), again: replayed }
   }
 
   async function createReceipt(statement: Statement, request: ReceiptRequest, context: ReadContext): Promise<Answer> {
     const { kind, id } = request
     const { method, path, query, body } = statement
     const startedMs = clock.monotonicMs()
-    const { answer, records } = await recordAnswer(statement, request, context)
-    const { family, stated, settings, again: replayed } = await verifyByReplay(statement, records, answer)
+    const recorded = await recordAnswer(statement, request, context)
+    const { answer, records, told } = recorded
+    const { subject, stated, settings, again: replayed } = await verifyByReplay(statement, recorded)
     const { queries, uncovered } = replayed
-    const { name, revision, network } = family
+    const { name, revision, network } = subject
     const proofs = kind === 'proof' ? await createProofs(records, queries, context) : undefined
     const agreed = records.map((record) => record.agreed)
     const level = computeLevel({ network, agreed, isProven: proofs !== undefined })
@@ -171,6 +182,7 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
       answer: stated,
       uncovered: [...uncovered],
       reads: records.map(toPayloadRead),
+      ...(told.length === 0 ? {} : { testimony: told.map(toPayloadTold) }),
       ...(proofs === undefined ? {} : { proofs }),
       settings,
     }
@@ -197,14 +209,14 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
       return request.kind === 'proof' ? await prover.alone(context.organizationId, work) : await work()
     },
     readWithCitation(statement) {
-      if (requireFamily(statement).network === 'solana') return undefined
+      if (requireSubject(families, statement.path).network === 'solana') return undefined
       return async (context) => {
         const key = JSON.stringify(statement)
         const cachedAnswer = citedAnswers.get(key)
         if (cachedAnswer !== undefined && cachedAnswer.untilMs > clock.monotonicMs()) return cachedAnswer
         const citingClients = [...connect().clients.values()].map((client) => createCitingClient(client))
         const recordingClients = citingClients.map(({ client }) => client)
-        const answer = await readWithClients(recordingClients, statement, context)
+        const answer = await readWithClients(recordingClients, { statement }, context)
         const citations = await Promise.all(citingClients.map((each) => each.listCitations()))
         const citation = citations.flat().map(presentCitation)
         const citedAnswer: Answer = {

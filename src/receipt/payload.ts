@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
 import type { PinnedBlock } from '../chain/block.ts'
-import type { ChainRecord } from '../chain/receipt/record.ts'
+import type { ChainRecord, RecordedAccount } from '../chain/receipt/record.ts'
 import type { Reply } from '../http/route/route.ts'
 import { memoize } from '../lib/memoize.ts'
 import type { StateProof } from './proof/job.ts'
+import type { Told } from './testimony.ts'
 
 /** The type of a receipt's envelope. */
 export const PAYLOAD_TYPE = 'application/vnd.walletscope.receipt.v1+json'
@@ -26,14 +27,39 @@ const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
 const block = v.strictObject({ number: whole, hash: word, parent_hash: word, timestamp: whole })
 
+const address = v.pipe(
+  v.string(),
+  v.regex(/^0x[0-9a-f]{40}$/),
+  v.transform((text) => text as Hex),
+)
+
+/** An account that has other code or storage during a call. */
+const other = v.strictObject({
+  address,
+  code: v.exactOptional(word),
+  storage: v.exactOptional(v.array(v.strictObject({ slot: word, word }))),
+})
+
 const read = v.strictObject({
   chain_id: whole,
   block,
-  // An earlier block of a call stands beside it.
-  calls: v.array(v.strictObject({ lens: word, data: hex, gas: whole, answer: hex, block: v.exactOptional(block) })),
+  calls: v.array(
+    v.strictObject({
+      lens: word,
+      data: hex,
+      others: v.exactOptional(v.array(other)),
+      gas: whole,
+      answer: hex,
+      // An earlier block of a call stands beside it.
+      block: v.exactOptional(block),
+    }),
+  ),
   headers: v.array(v.strictObject({ method: v.string(), params: v.array(v.unknown()), result: v.unknown() })),
   agreed: v.pipe(whole, v.minValue(1)),
 })
+
+/** What histories told, which no state proves. */
+const told = v.strictObject({ chain_id: whole, name: v.string(), texts: v.array(v.string()) })
 
 const proof = v.strictObject({ chain_id: whole, header: hex, nodes: v.array(hex), codes: v.array(hex) })
 
@@ -56,6 +82,7 @@ const fields = v.strictObject({
   }),
   uncovered: v.array(v.string()),
   reads: v.array(read),
+  testimony: v.exactOptional(v.array(told)),
   proofs: v.exactOptional(v.array(proof)),
   settings: v.strictObject({ chains: v.array(v.record(v.string(), v.unknown())) }),
 })
@@ -98,10 +125,18 @@ export function toPayloadRead({ chainId, block, calls, headers, agreed }: ChainR
   return {
     chain_id: chainId,
     block: toPayloadBlock(block),
-    calls: calls.map(({ at, ...each }) => ({ ...each, ...(at && { block: toPayloadBlock(at) }) })),
+    calls: calls.map(({ at, others, ...each }) => ({
+      ...each,
+      ...(others && { others: others.map(toPayloadAccount) }),
+      ...(at && { block: toPayloadBlock(at) }),
+    })),
     headers: headers.map(({ method, params, result }) => ({ method, params: [...params], result })),
     agreed,
   }
+}
+
+function toPayloadAccount({ storage, ...account }: RecordedAccount): v.InferOutput<typeof other> {
+  return { ...account, ...(storage && { storage: [...storage] }) }
 }
 
 /**
@@ -129,6 +164,16 @@ function toPinnedBlock(
   { number, hash, parent_hash: parentHash, timestamp }: Payload['reads'][number]['block'],
 ): PinnedBlock {
   return { chainId, number: BigInt(number), hash, parentHash, timestampSec: BigInt(timestamp) }
+}
+
+/** Converts what a history told to its form in a receipt. */
+export function toPayloadTold({ chainId, name, texts }: Told): v.InferOutput<typeof told> {
+  return { chain_id: chainId, name, texts: [...texts] }
+}
+
+/** Returns what histories told an answer. */
+export function listTold({ testimony = [] }: Payload): readonly Told[] {
+  return testimony.map(({ chain_id: chainId, ...each }) => ({ chainId, ...each }))
 }
 
 /** Converts a proof to its form in a receipt. */

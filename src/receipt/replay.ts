@@ -11,6 +11,7 @@ import {
   isHeaderMethod,
   isLatestHeaderRequest,
   type LensQuery,
+  listOthers,
   RECORDED_GAS,
   type RecordedCall,
   toLensQuestion,
@@ -35,6 +36,8 @@ import { CodedError, UpstreamError } from '../lib/error.ts'
 import { silentLog } from '../lib/log.ts'
 import { type StatedAnswer, stateReply } from './payload.ts'
 import type { ParsedReceiptSettings } from './settings.ts'
+import { createSubjectRoutes } from './subject.ts'
+import { replayTestimony, type Told } from './testimony.ts'
 
 /** The result of answering a statement from records alone. */
 export interface ReplayedAnswer {
@@ -83,10 +86,18 @@ export function getHeadNumbers(answer: Answer, { path, query }: Statement): Read
   return new Map(asOf.map(({ chainId, blockNumber }) => [chainId, blockNumber]))
 }
 
+/** A statement, and all that its answer rests on. */
+interface ReplayRequest {
+  readonly statement: Statement
+  readonly records: readonly ChainRecord[]
+  readonly told: readonly Told[]
+  readonly clock: Clock
+}
+
 /** Runs the same route over records. Throws what the route throws. */
 export async function replayAnswer(
-  { family, chains }: ParsedReceiptSettings,
-  { statement, records, clock }: { statement: Statement; records: readonly ChainRecord[]; clock: Clock },
+  { subject, chains }: ParsedReceiptSettings,
+  { statement, records, told, clock }: ReplayRequest,
 ): Promise<ReplayedAnswer> {
   const replayers = records.flatMap((record) => {
     const chain = chains.get(record.chainId)
@@ -94,8 +105,10 @@ export async function replayAnswer(
   })
   const clients = new Map(replayers.map(({ client }) => [client.chain.id, client]))
   const noDatabase = { run: refuseToConnect, close: refuseToConnect, ensure: refuseToConnect }
+  const { testimony, faults: listToldFaults } = replayTestimony(told)
   const services: FamilyServices = {
     clients,
+    testimony,
     solana: undefined,
     db: noDatabase,
     history: noDatabase,
@@ -103,7 +116,8 @@ export async function replayAnswer(
     clock,
     log: silentLog,
   }
-  const routes = family.routes({ chainIds: [...clients.keys()], servesSolana: false, connect: () => services })
+  const served = [...clients.values()].map(({ chain }) => chain)
+  const routes = createSubjectRoutes(subject, { chains: served, servesSolana: false, connect: () => services })
   const call = await toRouteCall(routes, statement)
   const answer = await call.read(createContext(clock)).catch((cause: unknown) => {
     const isMissing = replayers.some((each) => each.isMissing())
@@ -118,6 +132,7 @@ export async function replayAnswer(
         ? ['its chains are not those that were read']
         : []),
       ...replayers.flatMap((each) => each.faults()),
+      ...listToldFaults(),
     ],
     queries: new Map(replayers.flatMap((each) => [...each.queriesByCall])),
     receipt: call.receipt,
@@ -155,7 +170,12 @@ export function createReplayer<Row extends Chain>(
     const isEarlier = request.isEarlier === true && typeof at === 'bigint'
     const isRecordedBlock =
       isEarlier || at === 'latest' || (typeof at === 'object' ? at.hash === block.hash : at === block.number)
-    const key = { lens: hashLensCode(question.runtime), data: question.data, ...(isEarlier && { at: { number: at } }) }
+    const key = {
+      lens: hashLensCode(question.runtime),
+      data: question.data,
+      ...listOthers(question),
+      ...(isEarlier && { at: { number: at } }),
+    }
     const recordedCall = calls.get(getCallKey(key))
     if (!isRecordedBlock || recordedCall === undefined) {
       isMissing = true

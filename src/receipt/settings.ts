@@ -1,7 +1,7 @@
-import { HEARTBEAT_SEC_DEFAULT, parseChainsFile, toFinanceChain } from '../config/chains_file.ts'
-import type { ConfiguredFamily, Family } from '../family/contract.ts'
+import { HEARTBEAT_SEC_DEFAULT, parseChainsFile, toFinanceChain, toServedChain } from '../config/chains_file.ts'
 import { FINANCE_CHAINS, type FinanceChain } from '../finance/chain.ts'
 import { memoize } from '../lib/memoize.ts'
+import { type ConfiguredSubject, configureSubject, type Subject } from './subject.ts'
 
 /** The part of a configuration that decided figures: chains in the format of `CHAINS_FILE`, without URLs. */
 export interface ReceiptSettings {
@@ -10,41 +10,43 @@ export interface ReceiptSettings {
 
 /** Parsed settings. */
 export interface ParsedReceiptSettings {
-  readonly family: ConfiguredFamily
+  readonly subject: ConfiguredSubject
   readonly chains: ReadonlyMap<number, FinanceChain>
 }
 
 /** Placeholder for URLs, which settings never have; it is never requested. */
 const NO_URL = 'http://127.0.0.1:9'
 
-/** Returns the settings that decided a family's answer for these chains, with or without `prices`. */
+/** Returns the settings that decided a subject's answer for these chains, with or without `prices`. */
 export function toReceiptSettings(
-  family: ConfiguredFamily,
+  { families, hasOwnPrices, readsTokens }: ConfiguredSubject,
   chains: readonly FinanceChain[],
   { prices }: { readonly prices: boolean },
 ): ReceiptSettings {
   return {
     chains: chains.map((chain) => ({
-      ...(family.hasOwnPrices ? { id: chain.id, name: chain.name } : toRow(chain, prices)),
-      ...family.toRow(chain.id),
+      ...(hasOwnPrices ? { id: chain.id, name: chain.name } : toRow(chain, prices)),
+      ...(readsTokens && toTokenSettings(chain)),
+      ...Object.assign({}, ...families.map((family) => family.toRow(chain.id))),
     })),
   }
 }
 
-/** Parses settings for a family; returns their mistakes if they have any. */
+/** Parses settings for a subject; returns their mistakes if they have any. */
 export function parseReceiptSettings(
-  family: Family,
+  subject: Subject,
   { chains }: ReceiptSettings,
 ): ParsedReceiptSettings | { readonly mistakes: readonly string[] } {
   if (chains.some((row) => 'rpcUrls' in row)) return { mistakes: ['they name endpoints'] }
   const text = JSON.stringify({ chains: chains.map((row) => ({ ...row, rpcUrls: [NO_URL] })) })
-  const { rows, mistakes } = parseChainsFile(text, [family])
-  const configured = family.configure(new Map(rows.map((row) => [row.id, row])))
+  const { rows, mistakes } = parseChainsFile(text, subject.families)
+  const configured = configureSubject(subject, new Map(rows.map((row) => [row.id, row])))
+  const toChain = configured.subject.readsTokens ? toServedChain : toFinanceChain
   const all = [...mistakes, ...configured.mistakes]
   if (all.length > 0) return { mistakes: all }
   return {
-    family: configured,
-    chains: new Map(rows.map((row) => [row.id, toFinanceChain(row, toBuiltInBase(row.id))])),
+    subject: configured.subject,
+    chains: new Map(rows.map((row) => [row.id, toChain(row, toBuiltInBase(row.id))])),
   }
 }
 
@@ -70,6 +72,17 @@ function toRow(chain: FinanceChain, hasPrices: boolean): Readonly<Record<string,
     ...(blockTimeMs === undefined ? {} : { blockTimeMs }),
     ...(hasPrices ? { prices: toPriceSettings(chain) } : {}),
     ...(spamTokens.length === 0 ? {} : { spamTokens }),
+  }
+}
+
+/** What decides which tokens are read, and the dollars of a chain that borrows the price of its native token. */
+function toTokenSettings(chain: FinanceChain): Readonly<Record<string, unknown>> {
+  const { tokens, nativeDoubles, borrowedFeed } = chain
+  const added = tokens.added.flatMap(({ addresses }) => addresses)
+  return {
+    ...(added.length === 0 ? {} : { tokens: added }),
+    ...(nativeDoubles === undefined ? {} : { nativeDoubles }),
+    ...(borrowedFeed && { prices: { ...toPriceSettings(chain), stablecoins: borrowedFeed.stablecoins } }),
   }
 }
 

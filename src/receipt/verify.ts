@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Family } from '../family/contract.ts'
-import { FAMILIES } from '../family/mod.ts'
 import type { Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { decodeEnvelopeText, type Envelope, parseBoundedJson, parseEnvelope } from '../lib/dsse.ts'
@@ -10,6 +8,7 @@ import { compareWithEndpoints, type EndpointResults, type RecordQuestion } from 
 import { checkSignature, type PublishedKey } from './keys.ts'
 import {
   computeLevel,
+  listTold,
   maskPaths,
   PAYLOAD_TYPE,
   type Payload,
@@ -21,6 +20,7 @@ import { type CheckResult, checkProof } from './proof/check.ts'
 import type { ProofRunner } from './proof/runner.ts'
 import { type ReplayedAnswer, replayAnswer } from './replay.ts'
 import { parseReceiptSettings } from './settings.ts'
+import { findSubject, type Subject } from './subject.ts'
 
 /** Checks of a receipt, in the order of the report. */
 export const CHECKS = ['signature', 'figures', 'answers', 'lens', 'block'] as const
@@ -74,7 +74,7 @@ export async function verifyReceipt(text: string, evidence: Evidence): Promise<V
     beside === undefined || matchesBeside(payload.answer, beside)
       ? await checkFigures(payload, evidence.clock)
       : { verdict: { is: 'false', because: 'the answer beside the receipt is another' } }
-  const restsOnSignature = isSigned || payload.uncovered.length > 0
+  const restsOnSignature = isSigned || payload.uncovered.length > 0 || payload.testimony !== undefined
   const requested = new Set<Check>([
     ...(keys === undefined && !restsOnSignature ? [] : ['signature' as const]),
     // The answer beside a signed receipt, or its level, may still be false.
@@ -232,24 +232,29 @@ interface FiguresCheck {
 /** Checks the figures: the same route, run over the records, gives the same answer. Never throws. */
 async function checkFigures(payload: Payload, clock: Clock): Promise<FiguresCheck> {
   const { family: stated, level, version, settings, request, reads, proofs } = payload
-  const family = FAMILIES.find(({ name }) => name === stated.name)
-  if (family === undefined) return { verdict: otherReleaseResult(version, `family "${stated.name}"`) }
+  const subject = findSubject(stated.name)
+  if (subject === undefined) return { verdict: otherReleaseResult(version, `family "${stated.name}"`) }
   const agreed = reads.map((read) => read.agreed)
-  if (level !== computeLevel({ network: family.network, agreed, isProven: proofs !== undefined })) {
+  if (level !== computeLevel({ network: subject.network, agreed, isProven: proofs !== undefined })) {
     return { verdict: { is: 'false', because: `its level is not that of what it holds: ${level}` } }
   }
   if (level === 'signed') {
     return { verdict: unknownResult('the chain keeps no past: the signature alone stands for them') }
   }
-  const parsed = parseSettings(family, settings)
+  const parsed = parseSettings(subject, settings)
   if ('mistakes' in parsed)
     return { verdict: { is: 'false', because: `its settings are wrong: ${parsed.mistakes[0]}` } }
-  const { revision } = parsed.family
+  const { revision } = subject
   if (revision !== stated.revision) {
     return { verdict: otherReleaseResult(version, `revision ${stated.revision} of ${stated.name}`) }
   }
   try {
-    const replayed = await replayAnswer(parsed, { statement: request, records: reads.map(toChainRecord), clock })
+    const replayed = await replayAnswer(parsed, {
+      statement: request,
+      records: reads.map(toChainRecord),
+      told: listTold(payload),
+      clock,
+    })
     return { replayed, verdict: compareReplayed(payload, replayed) }
   } catch (error) {
     const because = `the recorded answers come to none: ${error instanceof Error ? error.message : 'nothing'}`
@@ -285,9 +290,9 @@ function checkLens({ reads, version }: Payload, { replayed, verdict }: FiguresCh
     : otherReleaseResult(version, 'its lens')
 }
 
-function parseSettings(family: Family, settings: Payload['settings']): ReturnType<typeof parseReceiptSettings> {
+function parseSettings(subject: Subject, settings: Payload['settings']): ReturnType<typeof parseReceiptSettings> {
   try {
-    return parseReceiptSettings(family, settings)
+    return parseReceiptSettings(subject, settings)
   } catch {
     return { mistakes: ['they cannot be read'] }
   }

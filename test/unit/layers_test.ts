@@ -13,7 +13,7 @@ const TOP = ['main', 'node', 'program', 'service', 'command']
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['account', 'chain', 'db', 'family', 'finance', 'http', 'lib'],
-  receipt: ['account', 'chain', 'config', 'db', 'family', 'finance', 'http', 'lib', 'package.json', 'sql'],
+  receipt: ['account', 'chain', 'config', 'db', 'family', 'finance', 'http', 'lib', 'package.json', 'portfolio', 'sql'],
   mcp: ['http', 'family', 'account', 'lib', 'package.json'],
   trigger: ['family', 'chain', 'db', 'http', 'lib', 'sql'],
   portfolio: ['family', 'finance', 'chain', 'http', 'lib'],

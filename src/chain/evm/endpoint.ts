@@ -1,4 +1,4 @@
-import { toHex } from 'viem'
+import { type Hex, toHex } from 'viem'
 import { untilAborted } from '../../lib/async/abort.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
@@ -13,6 +13,7 @@ import {
   type EthCall,
   RevertError,
   type RpcRequest,
+  type StorageWord,
 } from '../rpc/client.ts'
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
 import type { HeadTracker } from '../rpc/endpoint_state.ts'
@@ -176,11 +177,15 @@ function toCallParams({
   const tag = toBlockTag(block)
   if (to === undefined || code === undefined)
     return overrides.length === 0 ? [transaction, tag] : [transaction, tag, {}, ...overrides]
-  const codes = Object.entries({ [to]: code, ...additionalCodes }).map(([address, each]) => [address, { code: each }])
+  return [transaction, tag, toStateOverrides({ [to]: code, ...additionalCodes }, storage), ...overrides]
+}
+
+/** Converts runtime codes by address and words of storage of other accounts to the overrides of a JSON-RPC call. */
+export function toStateOverrides(codes: Readonly<Record<Hex, Hex>>, storage: readonly StorageWord[] = []): object {
   const words = [...groupBy(storage, ({ address }) => address)].map(([address, each]) => {
     return [address, { stateDiff: Object.fromEntries(each.map(({ slot, word }) => [slot, word])) }]
   })
-  return [transaction, tag, Object.fromEntries([...codes, ...words]), ...overrides]
+  return Object.fromEntries([...Object.entries(codes).map(([address, code]) => [address, { code }]), ...words])
 }
 
 /** Converts a block to a JSON-RPC parameter: a tag, a height, or an object with its hash (EIP-1898). */

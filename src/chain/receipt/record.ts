@@ -1,19 +1,31 @@
 import { type Hex, keccak256 } from 'viem'
+import { groupBy } from '../../lib/group_by.ts'
 import { memoizeText } from '../../lib/memoize.ts'
 import type { PinnedBlock } from '../block.ts'
 import type { LensCall } from '../call/bundle/bundle.ts'
 import { decodeDeploylessCode, decodeDeploylessRevert } from '../call/deployless.ts'
 import type { LensMode } from '../call/lens.ts'
-import { type EthCall, RevertError } from '../rpc/client.ts'
+import { type EthCall, RevertError, type StorageWord } from '../rpc/client.ts'
 
 /** Gas of every recorded call: the default gas cap of nodes. */
 export const RECORDED_GAS = 50_000_000
+
+/** What an account beside the lens has in place of its own during a call. */
+export interface RecordedAccount {
+  /** Lower case. */
+  readonly address: Hex
+  /** Hash of its runtime code. */
+  readonly code?: Hex
+  readonly storage?: readonly Pick<StorageWord, 'slot' | 'word'>[]
+}
 
 /** A lens call and its answer. */
 export interface RecordedCall {
   /** Hash of the lens' runtime code. */
   readonly lens: Hex
   readonly data: Hex
+  /** By address, ascending. */
+  readonly others?: readonly RecordedAccount[]
   readonly gas: number
   readonly answer: Hex
   /** An earlier block, named by its height, if the answer is of that one. */
@@ -38,17 +50,44 @@ export interface ChainRecord {
   readonly agreed: number
 }
 
-/** Code and data of a lens call, and the mode in which the lens runs. */
-export interface LensQuery extends Pick<LensCall, 'runtime' | 'data'> {
+/** Code and data of a lens call, what other accounts have during it, and the mode in which the lens runs. */
+export interface LensQuery extends Pick<LensCall, 'runtime' | 'data' | 'additionalCodes' | 'storage'> {
   readonly mode: LensMode
 }
 
 /** Extracts the lens query of a call; undefined unless the call runs exactly one lens. */
-export function toLensQuestion({ to, data, code, additionalCodes }: EthCall): LensQuery | undefined {
-  if (additionalCodes !== undefined) return undefined
-  if (to !== undefined) return code === undefined ? undefined : { runtime: code, data, mode: 'override' }
+export function toLensQuestion({ to, data, code, additionalCodes, storage }: EthCall): LensQuery | undefined {
+  if (to !== undefined) {
+    if (code === undefined) return undefined
+    return {
+      runtime: code,
+      data,
+      mode: 'override',
+      ...(additionalCodes && { additionalCodes }),
+      ...(storage && { storage }),
+    }
+  }
   const decoded = decodeDeploylessCode(data)
   return decoded && { ...decoded, mode: 'deployless' }
+}
+
+/** Lists the accounts beside the lens that have other code or storage during its call. */
+export function listOthers({
+  additionalCodes = {},
+  storage = [],
+}: Pick<LensQuery, 'additionalCodes' | 'storage'>): Pick<RecordedCall, 'others'> {
+  const codes = new Map(Object.entries(additionalCodes).map(([address, code]) => [address.toLowerCase() as Hex, code]))
+  const words = groupBy(storage, ({ address }) => address.toLowerCase() as Hex)
+  const addresses = [...new Set([...codes.keys(), ...words.keys()])].sort()
+  const others = addresses.map((address): RecordedAccount => {
+    const [code, slots] = [codes.get(address), words.get(address)]
+    return {
+      address,
+      ...(code && { code: hashLensCode(code) }),
+      ...(slots && { storage: slots.map(({ slot, word }) => ({ slot, word })) }),
+    }
+  })
+  return others.length === 0 ? {} : { others }
 }
 
 /** Reads the answer of a lens call; a deployless call reverts with it. Throws as the call or its decoding does. */
@@ -73,11 +112,13 @@ export const hashLensCode: (runtime: Hex) => Hex = memoizeText((runtime: Hex) =>
 export function getCallKey({
   lens,
   data,
+  others,
   at,
-}: Pick<RecordedCall, 'lens' | 'data'> & {
+}: Pick<RecordedCall, 'lens' | 'data' | 'others'> & {
   readonly at?: Pick<PinnedBlock, 'number'>
 }): string {
-  return at === undefined ? `${lens} ${data}` : `${lens} ${data} ${at.number}`
+  const key = at === undefined ? `${lens} ${data}` : `${lens} ${data} ${at.number}`
+  return others === undefined ? key : `${key} ${JSON.stringify(others)}`
 }
 
 /** Returns the lookup key of any other request. */

@@ -24,6 +24,7 @@ import {
   isHeaderMethod,
   isLatestHeaderRequest,
   type LensQuery,
+  listOthers,
   pickUsedFields,
   RECORDED_GAS,
   type RecordedCall,
@@ -135,7 +136,8 @@ export function createRecorder<Row extends Chain>(client: ChainClient<Row>, head
         throw new UpstreamError('The endpoint answers from another block than it was asked')
       }
       if (at === undefined) draft.blocks.set(hash, header)
-      const recordedCall = { lens, data: question.data, gas: RECORDED_GAS, answer, ...(at && { at }) }
+      const { data } = question
+      const recordedCall = { lens, data, ...listOthers(question), gas: RECORDED_GAS, answer, ...(at && { at }) }
       draft.calls.set(getCallKey(recordedCall), recordedCall)
       const difference = describeDifference(answer, secondAnswer)
       if (difference !== undefined) draft.faults.push(difference)

@@ -2,8 +2,10 @@ import * as v from 'valibot'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { isNow, toAsOf } from '../../family/moment.ts'
 import { configuredChainId, moment, momentRule } from '../../http/request/input.ts'
+import { receipt } from '../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Work } from '../../lib/async/work.ts'
+import { isBase58Address } from '../../lib/text/base58.ts'
 import { type ExitRead, presentExit } from '../exit/present.ts'
 import type { ExitReader } from '../exit/read.ts'
 import { exitOutput } from '../exit/schema.ts'
@@ -33,9 +35,11 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
         wallet: walletAddress,
         chain_id: configuredChainId([...options.chainIds, SOLANA_CHAIN_ID]),
         ...moment,
+        ...receipt,
       }),
       walletRule(),
       momentRule(),
+      receiptRule(),
     ),
     output: exitOutput,
     errors: [502, 503],
@@ -63,5 +67,17 @@ export async function readWalletExit(
   const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
   return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
 }
+
+/** Checks that a receipt is asked for where the chain's past can be read again. */
+function receiptRule<Input extends { readonly wallet: string; readonly receipt?: string | undefined }>() {
+  return v.rawCheck<Input>(({ dataset, addIssue }) => {
+    if (!dataset.typed) return
+    const { wallet, receipt: kind } = dataset.value
+    if (kind !== undefined && isBase58Address(wallet))
+      addIssue({ message: `Cannot read parameter "receipt": ${SOLANA_REFUSED}, got "${kind}"` })
+  })
+}
+
+const SOLANA_REFUSED = 'expected nothing for a Solana wallet, because endpoints of Solana keep no past state'
 
 const FREE: ReadonlySet<string> = new Set(['spam', 'dust'])

@@ -65,8 +65,10 @@ export function toProvenCalls(
   queriesByCall: ReadonlyMap<RecordedCall, LensQuery>,
 ): readonly ProvenCall[] | undefined {
   const callsWithCode = calls.flatMap((call) => {
-    const runtime = queriesByCall.get(call)?.runtime
-    return runtime === undefined ? [] : [{ runtime, data: call.data, gas: call.gas }]
+    const query = queriesByCall.get(call)
+    if (query === undefined) return []
+    const { mode: _, ...lens } = query
+    return [{ ...lens, gas: call.gas }]
   })
   return callsWithCode.length === calls.length ? callsWithCode : undefined
 }

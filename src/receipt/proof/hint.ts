@@ -1,6 +1,7 @@
 import { type Hex, pad, toHex } from 'viem'
 import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
 import { encodeDeploylessCode, getDeploylessCalldataMax } from '../../chain/call/deployless.ts'
+import { toStateOverrides } from '../../chain/evm/endpoint.ts'
 import type { Endpoint, RpcRequest } from '../../chain/rpc/client.ts'
 import { hasFault } from '../../chain/rpc/error.ts'
 import { parseLowerAddress, parseLowerBytes } from '../../chain/rpc/value.ts'
@@ -81,9 +82,11 @@ export async function findHintMethod(
   return method
 }
 
-/** False if a method cannot report on a call, because the call data is too long. */
-function isApplicable(method: HintMethod, { runtime, data }: ProvenCall): boolean {
-  return method !== 'proof_call' || data.length / 2 - 1 <= getDeploylessCalldataMax(runtime)
+/** False if a method cannot report on a call, because that needs overrides, or the call data is too long. */
+function isApplicable(method: HintMethod, { runtime, data, additionalCodes, storage }: ProvenCall): boolean {
+  if (method !== 'proof_call') return true
+  const hasOthers = additionalCodes !== undefined || storage !== undefined
+  return !hasOthers && data.length / 2 - 1 <= getDeploylessCalldataMax(runtime)
 }
 
 function hasAny({ accounts, nodes }: Draft): boolean {
@@ -109,11 +112,7 @@ const READ: Readonly<Record<HintMethod, (call: ProvenCall, target: HintTarget) =
   }),
   debug_traceCall: (call, { blockHash, draft }) => ({
     method: 'debug_traceCall',
-    params: [
-      toTransaction(call),
-      { blockHash },
-      { tracer: 'prestateTracer', stateOverrides: { [LENS_ADDRESS]: { code: call.runtime } } },
-    ],
+    params: [toTransaction(call), { blockHash }, { tracer: 'prestateTracer', stateOverrides: toOverrides(call) }],
     parse(result) {
       for (const [address, account] of Object.entries(requireObject(result))) {
         const { code, storage } = requireObject(account)
@@ -124,7 +123,7 @@ const READ: Readonly<Record<HintMethod, (call: ProvenCall, target: HintTarget) =
   }),
   eth_createAccessList: (call, { blockHash, draft }) => ({
     method: 'eth_createAccessList',
-    params: [toTransaction(call), { blockHash }, { [LENS_ADDRESS]: { code: call.runtime } }],
+    params: [toTransaction(call), { blockHash }, toOverrides(call)],
     parse(result) {
       for (const each of requireArray(requireObject(result)['accessList'])) {
         const { address, storageKeys } = requireObject(each)
@@ -132,6 +131,10 @@ const READ: Readonly<Record<HintMethod, (call: ProvenCall, target: HintTarget) =
       }
     },
   }),
+}
+
+function toOverrides({ runtime, additionalCodes, storage }: ProvenCall): object {
+  return toStateOverrides({ ...additionalCodes, [LENS_ADDRESS]: runtime }, storage)
 }
 
 function toTransaction({ data, gas }: ProvenCall) {

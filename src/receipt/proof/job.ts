@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import type { LensQuery } from '../../chain/receipt/record.ts'
 
 /** Proof of the part of a block's state that some calls read. Nodes and codes are looked up by hash, in no order. */
 export interface StateProof {
@@ -11,9 +12,7 @@ export interface StateProof {
 }
 
 /** A lens call to run over a proof. */
-export interface ProvenCall {
-  readonly runtime: Hex
-  readonly data: Hex
+export interface ProvenCall extends Omit<LensQuery, 'mode'> {
   readonly gas: number
 }
 

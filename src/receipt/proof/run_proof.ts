@@ -7,10 +7,11 @@ import {
 } from '@ethereumjs/common'
 import { createEVM, type EVMOpts, type PrecompileInput } from '@ethereumjs/evm'
 import { Account, Address } from '@ethereumjs/util'
-import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, numberToBytes, pad, slice } from 'viem'
+import { bytesToHex, fromRlp, type Hex, hexToBytes, keccak256, numberToBytes, pad, slice, trim } from 'viem'
 import { LENS_ADDRESS } from '../../chain/call/bundle/bundle.ts'
 import { type BlockHeader, decodeHeader } from '../../chain/receipt/header.ts'
-import { parseLowerBytes } from '../../chain/rpc/value.ts'
+import type { StorageWord } from '../../chain/rpc/client.ts'
+import { parseLowerAddress, parseLowerBytes } from '../../chain/rpc/value.ts'
 import type { MissingState, ProofJob, ProofRun, ProvenCall, StateProof } from './job.ts'
 import { createNodeSet, findTrieValue, incompleteProofError, isIncompleteProof, ProofError } from './lookup.ts'
 
@@ -38,13 +39,19 @@ interface RunContext {
 }
 
 async function runCall(
-  { runtime, data, gas }: ProvenCall,
+  { runtime, data, additionalCodes = {}, storage = [], gas }: ProvenCall,
   { chainId, header, base }: RunContext,
 ): Promise<Hex | undefined> {
   const state = new CallState(base)
   const lens = new Address(hexToBytes(LENS_ADDRESS))
   await state.putAccount(lens, new Account())
   await state.putCode(lens, hexToBytes(runtime))
+  for (const [address, code] of Object.entries(additionalCodes)) {
+    await state.putCode(new Address(hexToBytes(address as Hex)), hexToBytes(code))
+  }
+  for (const { address, slot, word } of storage) {
+    state.giveWord(address, { slot, word })
+  }
   const arbSys = base.getAccount(ARB_SYS)
   const isArbitrum = arbSys !== undefined && bytesToHex(arbSys.codeHash) === ARB_SYS_CODE_HASH
   const [from, to] = HEIGHT_SEEN
@@ -210,6 +217,8 @@ class CallState implements StateManagerInterface {
   readonly #accounts = new Map<Hex, Account | undefined>()
   readonly #codes = new Map<Hex, Uint8Array>()
   readonly #slots = new Map<string, Uint8Array>()
+  /** Words that slots have before the call, in place of the block's. */
+  readonly #given = new Map<string, Uint8Array>()
   /** Functions that undo the writes since each checkpoint. */
   readonly #undo: (() => void)[][] = [[]]
 
@@ -218,8 +227,14 @@ class CallState implements StateManagerInterface {
   }
 
   readonly originalStorageCache = {
-    get: async (address: Address, key: Uint8Array) => this.#base.getSlot(toHex(address), bytesToHex(key)),
+    get: async (address: Address, key: Uint8Array) => this.#getOriginal(toHex(address), bytesToHex(key)),
     clear() {},
+  }
+
+  /** Gives a slot another word than it has in the block. */
+  giveWord(address: Hex, { slot, word }: Pick<StorageWord, 'slot' | 'word'>): void {
+    // As states hold words: without leading zeros.
+    this.#given.set(`${parseLowerAddress(address)} ${slot}`, hexToBytes(trim(word)))
   }
 
   async getAccount(address: Address): Promise<Account | undefined> {
@@ -265,7 +280,7 @@ class CallState implements StateManagerInterface {
 
   async getStorage(address: Address, key: Uint8Array): Promise<Uint8Array> {
     const name = toHex(address)
-    return this.#slots.get(getSlotKey(name, key)) ?? this.#base.getSlot(name, pad(bytesToHex(key)))
+    return this.#slots.get(getSlotKey(name, key)) ?? this.#getOriginal(name, pad(bytesToHex(key)))
   }
 
   async putStorage(address: Address, key: Uint8Array, value: Uint8Array): Promise<void> {
@@ -304,6 +319,10 @@ class CallState implements StateManagerInterface {
 
   shallowCopy(): StateManagerInterface {
     throw new Error('The state of a call is not copied')
+  }
+
+  #getOriginal(address: Hex, slot: Hex): Uint8Array {
+    return this.#given.get(`${address} ${slot}`) ?? this.#base.getSlot(address, slot)
   }
 
   #write<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {

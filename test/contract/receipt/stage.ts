@@ -28,7 +28,7 @@ import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { type Answer, createClient } from '../../support/client.ts'
 import { createTestServices } from '../../support/family.ts'
 import { createMemoryGate, type MemoryGate } from '../../support/http/exchange/memory_gate.ts'
-import { createLenientClock, createPatientClock } from '../../support/test_clock.ts'
+import { createLenientClock, createPatientClock, createSlowClock } from '../../support/test_clock.ts'
 
 /** A service without a database over some endpoints of one devnet. */
 export interface Stage {
@@ -95,7 +95,7 @@ export function stageOver(
     db,
     history: createHistory({ clients: byId, db, clock, log: silentLog, holder: 'test' }),
   }
-  const services = createTestServices({ clients, solana, ...past })
+  const services = createTestServices({ clients, solana, clock: createSlowClock(), ...past })
   const routes = createServiceRoutes(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }

@@ -36,6 +36,9 @@ interface ListedChain extends Pick<Chain, 'id' | 'nativeCurrency'> {
 /** Most tokens on the list of a chain: one call reads this many with the gas that nodes allow by default. */
 export const LISTED_MAX = 5_000
 
+/** Days since the epoch: those of each later built-in list are more. */
+export const BUILT_IN_DAY = Date.parse(builtIn.date) / 86_400_000
+
 const BUILT_IN = `built-in ${builtIn.date}`
 const BUILT_IN_CHAINS: Readonly<Record<string, readonly string[]>> = builtIn.chains
 

@@ -4,7 +4,7 @@ import { MerklePatriciaTrie } from '@ethereumjs/mpt'
 import { Caches, MerkleStateManager } from '@ethereumjs/statemanager'
 import { Account, Address } from '@ethereumjs/util'
 import { Glob } from 'bun'
-import { bytesToHex, concatBytes, fromRlp, type Hex, hexToBytes, keccak256 } from 'viem'
+import { bytesToHex, concatBytes, concatHex, fromRlp, type Hex, hexToBytes, keccak256, slice, toRlp, trim } from 'viem'
 import type { Payload } from '../../../../src/receipt/payload.ts'
 
 /** Where the library keeps codes in the database of a trie. */
@@ -14,6 +14,10 @@ const [PARENT, ROOT, NUMBER, TIME] = [0, 3, 8, 11]
 /** Nothing is written into a trie of which only parts are known. */
 class ReadState extends MerkleStateManager {
   override async flush(): Promise<void> {}
+
+  override async putStorage(address: Address, key: Uint8Array, value: Uint8Array): Promise<void> {
+    this._caches?.storage?.put(address, key, toRlp(trim(value), 'bytes'))
+  }
 }
 
 let lensesRead: Promise<ReadonlyMap<string, Hex>> | undefined
@@ -41,6 +45,14 @@ export async function answersBySecondVerifier({ reads, proofs = [] }: Payload): 
       const lens = new Address(hexToBytes(`0x${'77'.repeat(20)}`))
       await stateManager.putAccount(lens, new Account())
       await stateManager.putCode(lens, hexToBytes(lenses.get(call.lens) ?? '0x'))
+      for (const { address, code, storage = [] } of call.others ?? []) {
+        const account = new Address(hexToBytes(address))
+        if (code !== undefined)
+          await stateManager.putCode(account, hexToBytes(getOtherCode(lenses.get(call.lens) ?? '0x', call.data, code)))
+        for (const { slot, word } of storage) {
+          await stateManager.putStorage(account, hexToBytes(slot), hexToBytes(trim(word)))
+        }
+      }
       const blockchain = {
         getBlock: async () => ({ hash: () => field(PARENT) }),
         putBlock: async () => {},
@@ -68,6 +80,14 @@ export async function answersBySecondVerifier({ reads, proofs = [] }: Payload): 
     }
   }
   return answers
+}
+
+/** The lens' own code; of a lender in an exit the wallet follows it, with which the call data begin. */
+function getOtherCode(lens: Hex, data: Hex, hash: Hex): Hex {
+  const candidates = [lens, concatHex([lens, slice(data, 0, 20)])]
+  const code = candidates.find((each) => keccak256(each) === hash)
+  if (code === undefined) throw new Error(`Cannot find the code ${hash}`)
+  return code
 }
 
 async function lensesByHash(): Promise<ReadonlyMap<string, Hex>> {
