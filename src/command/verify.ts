@@ -75,9 +75,10 @@ function printReport(
   }
   const differences = payload === undefined ? [] : listDifferences(payload, rows)
   const receiptHead = payload && toReceiptHead(payload)
+  const told = payload?.testimony ?? []
   const note = isIndependent || payload === undefined ? [] : [NOTHING_INDEPENDENT]
   print(
-    { is, ...receiptHead, verdicts, notes: note, differences, uncovered: payload?.uncovered ?? [] },
+    { is, ...receiptHead, verdicts, notes: note, differences, uncovered: payload?.uncovered ?? [], testimony: told },
     {
       args,
       io,
@@ -100,6 +101,9 @@ function printReport(
         ...(payload?.uncovered.length
           ? [`Not covered by the replay (signature only): ${payload.uncovered.join(', ')}`]
           : []),
+        ...told.map(({ chain_id, name, texts }) => {
+          return `Told by histories (signature only): ${texts.length} ${name} of chain ${chain_id}`
+        }),
         ...note,
       ]
         .map(toLine)
