@@ -5,14 +5,16 @@ interface LruEntry<Value> {
 
 /**
  * Creates a cache of at most `entriesMax` values with a total weight of at most `weightMax`; it evicts the least
- * recently used. A value heavier than `weightMax` is not stored.
+ * recently used. A value heavier than `weightMax` is not stored. `isOver` says that a value will not be used again: each
+ * `set` also evicts such values, up to the first that lives, so that a cache of short lives does not fill with dead ones.
  */
 export function createLru<Value, Key = string>(options: {
   readonly entriesMax: number
   readonly weightMax?: number
   readonly getWeight?: (value: Value, key: Key) => number
+  readonly isOver?: (value: Value) => boolean
 }) {
-  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, getWeight = () => 0 } = options
+  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, getWeight = () => 0, isOver = () => false } = options
   // A Map keeps the order of insertion: the most recently used is last.
   const entries = new Map<Key, LruEntry<Value>>()
   let totalWeight = 0
@@ -37,8 +39,8 @@ export function createLru<Value, Key = string>(options: {
       if (weight > weightMax) return
       entries.set(key, { value, weight })
       totalWeight += weight
-      for (const oldest of entries.keys()) {
-        if (entries.size <= entriesMax && totalWeight <= weightMax) break
+      for (const [oldest, entry] of entries) {
+        if (entries.size <= entriesMax && totalWeight <= weightMax && !isOver(entry.value)) break
         drop(oldest)
       }
     },

@@ -98,7 +98,10 @@ export function createReceiptIssuer({ config, connect, signer, clock, runner }: 
   }
 
   /** Answers with citations, while their blocks are the newest. */
-  const citedAnswers = createLru<Answer>({ entriesMax: CITED_MAX })
+  const citedAnswers = createLru<Answer>({
+    entriesMax: CITED_MAX,
+    isOver: ({ untilMs }) => untilMs <= clock.monotonicMs(),
+  })
 
   /** Settings of every chain of a subject, as a verifier parses them from a receipt. */
   const settingsByName = new Map<string, Record<'with' | 'without', () => ParsedReceiptSettings>>()

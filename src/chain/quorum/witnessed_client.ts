@@ -33,9 +33,13 @@ export function createWitnessedClient<Row extends Chain, Client extends ChainCli
   // A chain that is allowed to stand still has old states all the same.
   const youngSec = blockAgeMaxSec(chain.blockTimeMs === undefined ? {} : { blockTimeMs: chain.blockTimeMs })
   const memories = new Map<number, CanaryMemory>()
-  const states = createLru<Remembered<StateEvidence>>({ entriesMax: STATES_MAX })
+  const limits = {
+    entriesMax: STATES_MAX,
+    isOver: ({ untilMs }: Remembered<unknown>) => untilMs <= clock.monotonicMs(),
+  }
+  const states = createLru<Remembered<StateEvidence>>(limits)
   /** Blocks whose state no endpoint proved, by hash: their reads compare endpoints at once. */
-  const unprovenBlocks = createLru<Remembered<true>>({ entriesMax: STATES_MAX })
+  const unprovenBlocks = createLru<Remembered<true>>(limits)
 
   function remember<Value>(value: Value): Remembered<Value> {
     return { value, untilMs: clock.monotonicMs() + MEMORY_MS }

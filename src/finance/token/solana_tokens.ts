@@ -85,7 +85,10 @@ export type SolanaTokens = ReturnType<typeof createSolanaTokens>
 
 /** Creates an empty cache of tokens. */
 export function createSolanaTokens(clock: Clock) {
-  const tokens = createLru<{ readonly token: SolanaToken; readonly untilMs: number }>({ entriesMax: TOKENS_MAX })
+  const tokens = createLru<{ readonly token: SolanaToken; readonly untilMs: number }>({
+    entriesMax: TOKENS_MAX,
+    isOver: ({ untilMs }) => untilMs <= clock.monotonicMs(),
+  })
   /** Metadata addresses by mint, cached because deriving an address is slow. */
   const metadataAddresses = createLru<string>({ entriesMax: TOKENS_MAX })
 

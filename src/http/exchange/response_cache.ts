@@ -44,6 +44,7 @@ export function createResponseCache(clock: Clock) {
     entriesMax: ENTRIES_MAX,
     weightMax: CHARS_MAX,
     getWeight: ({ response, body }, name) => name.length + body.length + response.text.length,
+    isOver: ({ untilMs }) => untilMs <= clock.monotonicMs(),
   })
 
   /** Finds the answer to the same request, while its blocks are the newest. */

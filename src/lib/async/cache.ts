@@ -58,6 +58,7 @@ export function createCache<T>(options: {
     entriesMax,
     weightMax: bytesMax,
     getWeight: ({ value }) => getSize(value),
+    isOver: ({ untilMs }) => untilMs <= clock.monotonicMs(),
   })
   const flights = new Map<string, InFlightRead<T>>()
 

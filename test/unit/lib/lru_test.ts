@@ -45,3 +45,28 @@ test('replaced and deleted values do not count towards the weight', () => {
   recent.set('c', 5)
   expect(['a', 'b', 'c'].map((name) => recent.get(name))).toEqual([5, undefined, 5])
 })
+
+test('values that are over go with the next one, but for those behind one that lives', () => {
+  let now = 0
+  const recent = createLru<number>({ entriesMax: 10, isOver: (untilMs) => untilMs <= now })
+  for (const [name, untilMs] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', 9],
+    ['d', 2],
+  ] as const)
+    recent.set(name, untilMs)
+  expect(recent.size).toBe(4)
+  now = 5
+  recent.set('e', 7)
+  expect([recent.size, recent.get('a'), recent.get('b'), recent.get('c'), recent.get('e')]).toEqual([
+    3,
+    undefined,
+    undefined,
+    9,
+    7,
+  ])
+  now = 9
+  recent.set('f', 10)
+  expect([recent.size, recent.get('f')]).toEqual([1, 10])
+})

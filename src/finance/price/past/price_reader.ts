@@ -52,6 +52,7 @@ export function createPriceReader({ db, clock }: { readonly db: Database; readon
   /** Missing prices at final blocks. Cached but not stored, because another configuration may have a source. */
   const missingPrices = createLru<{ readonly outcome: HistoricalPriceOutcome; readonly untilMs: number }>({
     entriesMax: MISSING_MAX,
+    isOver: ({ untilMs }) => untilMs <= clock.monotonicMs(),
   })
 
   function getMissing(key: string): HistoricalPriceOutcome | undefined {
