@@ -12,10 +12,10 @@ import { benchFull } from './full.ts'
 import { benchGoals } from './goals.ts'
 import { benchHistory } from './history.ts'
 import { benchHolds } from './holds/holds.ts'
+import { benchIndexers } from './indexers/indexers.ts'
 import { benchLog } from './log.ts'
 import { benchMetered } from './metered.ts'
 import { benchOpenLoop } from './open_loop.ts'
-import { benchPonder } from './ponder.ts'
 import { benchPortfolio } from './portfolio/portfolio.ts'
 import { benchPrices } from './portfolio/prices.ts'
 import { benchReceipts } from './receipts/receipts.ts'
@@ -60,7 +60,7 @@ const PARTS: readonly Part[] = [
   { name: 'log', isExtra: true, run: onlyShown(benchLog) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'soak', isExtra: true, run: onlyShown(benchSoak) },
-  { name: 'ponder', isExtra: true, run: benchPonder },
+  { name: 'indexers', isExtra: true, run: benchIndexers },
   { name: 'workers', isExtra: true, run: onlyShown(benchWorkers) },
   { name: 'container', isExtra: true, run: benchContainer },
   { name: 'storm', isExtra: true, run: benchStorm },
@@ -73,12 +73,12 @@ const PARTS: readonly Part[] = [
  * `bun run bench [part…] [--quick] [--record]`: every claim of speed, each as a ratio to something measured beside it, so
  * that it means the same on another machine. With `--record` what a part prints replaces its block in `results.md`. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
- * not balance, that a list takes too many round trips, that Ponder has other rows, that a container is too small, or that
- * a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `log`, which
- * logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour, `ponder`, which installs Ponder first,
- * `container`, which wants to make a group of processes (root), `storm`, which lasts for `--seconds=`, `goals`, which
- * wants a machine to itself, and `compare` and `compare_answers`, which measure these files against those of the commit
- * that `--against=` names.
+ * not balance, that a list takes too many round trips, that indexers have other rows, that a container is too small, or
+ * that a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `log`, which
+ * logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour, `indexers`,
+ * which installs SQD and Ponder first, `container`, which wants to make a group of processes (root), `storm`, which lasts
+ * for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which measure these
+ * files against those of the commit that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')

@@ -51,7 +51,7 @@ export async function deployMarket(rpc: Rpc): Promise<void> {
 
 /** One block of events, each with the logs of its tokens before it; `from` is the number of the first. */
 export async function actInMarket(rpc: Rpc, { from, count }: { readonly from: number; readonly count: number }) {
-  const data = concatHex(Array.from({ length: count }, (_, index) => toEvent(from + index)))
+  const data = concatHex(Array.from({ length: count }, (_, index) => listLogs(from + index).map(toRelayInput)).flat())
   const hash = await rpc.call('eth_sendTransaction', {
     from: SENDER,
     to: RELAY,
@@ -67,7 +67,15 @@ export function rowsPerEvent(number: number): number {
   return number % 5 === 4 ? 2 : 1
 }
 
-function toEvent(number: number): Hex {
+/** A log of the market: what a contract emits. */
+export interface MarketLog {
+  readonly address: Hex
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+}
+
+/** The logs of an event. */
+export function listLogs(number: number): readonly MarketLog[] {
   const wallet = toWallet(number % WALLETS)
   const other = toWallet((number * 7) % WALLETS)
   const asset = toAsset(number % RESERVES)
@@ -81,27 +89,34 @@ function toEvent(number: number): Hex {
   const [reserve, user] = [toTopic(asset), to]
   switch (number % 5) {
     case 0:
-      return concatHex([mint(supplied), pool([TOPICS.supply, reserve, user, none], [other, amount])])
+      return [mint(supplied), pool([TOPICS.supply, reserve, user, none], [other, amount])]
     case 1:
-      return concatHex([mint(owed), pool([TOPICS.borrow, reserve, user, none], [other, amount, 2n, 0n])])
+      return [mint(owed), pool([TOPICS.borrow, reserve, user, none], [other, amount, 2n, 0n])]
     case 2:
-      return concatHex([burn(owed), pool([TOPICS.repay, reserve, user, by], [amount, 0n])])
+      return [burn(owed), pool([TOPICS.repay, reserve, user, by], [amount, 0n])]
     case 3:
-      return concatHex([burn(supplied), pool([TOPICS.withdraw, reserve, user, by], [amount])])
+      return [burn(supplied), pool([TOPICS.withdraw, reserve, user, by], [amount])]
     default: {
       const collateral = (number + 1) % RESERVES
       const taken = amount + 5n
-      return concatHex([
+      return [
         burn(owed),
         burn(token(collateral, 'supply'), taken),
         pool([TOPICS.liquidation, toTopic(toAsset(collateral)), reserve, user], [amount, taken, other, 0n]),
-      ])
+      ]
     }
   }
 }
 
-function createLog(at: Hex, topics: readonly Hex[], data: readonly (bigint | Hex)[]): Hex {
+function createLog(address: Hex, topics: readonly Hex[], data: readonly (bigint | Hex)[]): MarketLog {
   const words = data.map((each) => (typeof each === 'bigint' ? numberToHex(each, { size: 32 }) : toTopic(each)))
-  const input = concatHex([...topics, ...words])
-  return concatHex([encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [at, BigInt(size(input))]), input])
+  return { address, topics, data: concatHex(words) }
+}
+
+function toRelayInput({ address, topics, data }: MarketLog): Hex {
+  const input = concatHex([...topics, data])
+  return concatHex([
+    encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [address, BigInt(size(input))]),
+    input,
+  ])
 }
