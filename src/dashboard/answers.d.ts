@@ -541,6 +541,10 @@ export interface Answers {
         protocol: {
           code: string
         }
+        custodian: {
+          address: string
+          kind: string
+        } | null
       }
       amounts?: {
         token0: {
@@ -572,6 +576,21 @@ export interface Answers {
           amount: string
         }
       } | null
+      rewards?: ({
+        token: {
+          id: string
+          symbol: string
+          decimals: number
+          name: string
+        }
+        raw: string
+        amount: string
+        usd: string | null
+        penalty: {
+          raw: string
+          until: number
+        } | null
+      })[]
       in_range?: boolean
       prices?: {
         current: string

@@ -49,7 +49,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
     function computeLimits(
         PriceSources calldata prices,
         uint256 bytesMax
-    ) internal pure virtual returns (Limits memory limits) {
+    ) internal pure returns (Limits memory limits) {
         limits.gasDue = POSITION_GAS + 2 * priceGasMax(prices);
         limits.bytesMax = bytesMax > POSITION_BYTES_MAX ? bytesMax - POSITION_BYTES_MAX : 0;
     }

@@ -20,6 +20,7 @@ export const UNISWAP_V3 = defineFamily({
           factory: address,
           startBlock,
           code: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9_]{1,64}$/)), 'uniswap_v3'),
+          custodians: v.optional(v.array(v.strictObject({ kind: v.picklist(['masterchef']), address, startBlock })), []),
         }),
       ),
     ),
@@ -28,11 +29,18 @@ export const UNISWAP_V3 = defineFamily({
   getSetting: ({ uniswapV3 }) => uniswapV3,
   listKeys: { uniswapV3: 'manager' },
   listContracts: (deployments) =>
-    deployments.map(({ manager, code }) => ({ address: manager, name: `${code}'s manager ${manager}` })),
-  findMistakes: (deployments, chainId) =>
-    findDuplicates(deployments.map(({ manager }) => manager)).map(
+    deployments.flatMap(({ manager, code, custodians = [] }) => [
+      { address: manager, name: `${code}'s manager ${manager}` },
+      ...custodians.map(({ kind, address }) => ({ address, name: `${code}'s ${kind} ${address}` })),
+    ]),
+  findMistakes: (deployments, chainId) => [
+    ...findDuplicates(deployments.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,
     ),
+    ...findDuplicates(deployments.flatMap(({ custodians = [] }) => custodians.map(({ address }) => address))).map(
+      (custodian) => `custodian ${custodian} of chain ${chainId} is described twice`,
+    ),
+  ],
   watch: watchExchange(EXCHANGE, PROTOCOL),
   ...serveProtocol(PROTOCOL, (deployments: readonly EnumerableDeployment[]) => deployments),
 })

@@ -3,6 +3,7 @@ import { evmAddress } from '../../finance/figure.ts'
 import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
 import { integerText, unsignedText } from '../liquidity/schema.ts'
+import { computeMasterChefReward } from './math.ts'
 import { LENS_RUNTIME } from './read/lens_artifact.ts'
 
 /** Uniswap V3 and its forks, whose pools are named by their fee. */
@@ -15,6 +16,8 @@ export const EXCHANGE: EnumerableExchange = {
     noun: 'liquidity position',
     describeMissing: (tokenId) => `Position ${tokenId} does not exist on the queried position managers`,
   },
+  hasCustodians: true,
+  computeReward: computeMasterChefReward,
   lens: { topic: 'uniswap_v3', runtime: LENS_RUNTIME },
   streamName: 'uniswap_v3_flow',
   poolKey: {

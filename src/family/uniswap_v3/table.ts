@@ -82,6 +82,16 @@ const PANCAKESWAP: Contracts = {
   59144: [PANCAKESWAP_MANAGER, PANCAKESWAP_FACTORY, 1_445],
 }
 
+/** PancakeSwap's farms, which hold positions for wallets and pay CAKE for them, by chain id. */
+const MASTER_CHEFS: Readonly<Record<number, Address>> = {
+  1: '0x556B9306565093C855AEA9AE92A594704c2Cd59e',
+  56: '0x556B9306565093C855AEA9AE92A594704c2Cd59e',
+  204: '0x05ddEDd07C51739d2aE21F6A9d97a8d69C2C3aaA',
+  8453: '0xC6A2Db661D5a5690172d8eB0a7DEA2d3008665A3',
+  42161: '0x5e09ACf80C0296740eC5d6F643005a4ef8DaA694',
+  59144: '0x22E2f236065B780FA33EC8C4E58b99ebc8B55c57',
+}
+
 const SUSHISWAP: Contracts = {
   1: ['0x2214A42d8e2A1d20635c2cb0664422c528B6A432', '0xbACEB8eC6b9355Dfc0269C18bac9d6E2Bdc29C4F', 16_955_547],
   10: ['0x1af415a1EbA07a4986a52B6f2e7dE7003D82231e', '0x9c6522117e2ed1fE5bdb72bb0eD5E3f2bdE7DBe0', 85_432_013],
@@ -131,18 +141,30 @@ const DEPLOYMENTS = Object.entries(EXCHANGES)
   .flatMap(([code, contracts]) => [...byChain(contracts)].map(([chainId, row]) => ({ chainId, code, row })))
   .sort((a, b) => a.chainId - b.chainId)
 
+function listCustodians(code: string, chainId: number): Pick<EnumerableDeployment, 'custodians'> {
+  const masterChef = code === 'pancakeswap_v3' ? MASTER_CHEFS[chainId] : undefined
+  return masterChef === undefined ? {} : { custodians: [{ kind: 'masterchef', address: masterChef, startBlock: 0 }] }
+}
+
 /**
  * Position managers by chain id: Uniswap's own, those that Oku deployed by decision of Uniswap's governance,
  * PancakeSwap V3, SushiSwap V3 and Project X. The last three kept the functions of Uniswap's interface that are read.
  *
  * Sources. Uniswap: `@uniswap/sdk-core` 7.19.4; Oku: `@gfxlabs/oku-chains` 1.12.36; PancakeSwap: `@pancakeswap/v3-sdk`
  * 3.10.2; SushiSwap: `sushi` 7.3.15. `test/unit/family/uniswap_v3/deployments_test.ts` checks the table against the
- * packages. Project X publishes no registry: ten independent public repositories name these addresses. Blocks: Oku and
+ * packages. MasterChefs: `pancake-v3-contracts` (chains 1, 56) and `pancake-document` of PancakeSwap, and for each at least
+ * three public repositories; Monad's is named by one alone and left out. Project X publishes no registry: ten independent public repositories name these addresses. Blocks: Oku and
  * DefiLlama's adapters, of the manager or of its older factory; 0 if no source has one.
  */
 export const UNISWAP_V3_DEPLOYMENTS: ReadonlyMap<number, readonly EnumerableDeployment[]> = new Map(
   [...groupBy(DEPLOYMENTS, ({ chainId }) => chainId)].map(([chainId, rows]) => [
     chainId,
-    rows.map(({ code, row: [manager, factory, startBlock] }) => ({ manager, factory, startBlock, code })),
+    rows.map(({ code, row: [manager, factory, startBlock] }) => ({
+      manager,
+      factory,
+      startBlock,
+      code,
+      ...listCustodians(code, chainId),
+    })),
   ]),
 )

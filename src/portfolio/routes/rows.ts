@@ -119,7 +119,7 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
     holds: 'assets',
     chainIds: [10, 130, 252, 1135, 1750, 1868, 1923, 5042, 5330, 8453, 34443, 42220, 57073],
   },
-  { name: 'farms of PancakeSwap', holds: 'assets', chainIds: [1, 56, 143, 204, 8453, 42161, 59144] },
+  { name: 'farms of PancakeSwap', holds: 'assets', chainIds: [143] },
 ]
 
 /** Holdings that are never read, on any chain of a kind. The guide of chains names each of them. */
@@ -129,7 +129,7 @@ export const NEVER_READ = {
     'debts in Aave V2 and its forks',
     'positions in exchanges on Algebra, Ramses and its forks',
     'tokens in no list',
-    'position NFTs held by other contracts',
+    'position NFTs held by other contracts, except by MasterChefs of PancakeSwap V3',
     'ERC-6909 claims on the pool manager of Uniswap V4',
   ],
   solana: [

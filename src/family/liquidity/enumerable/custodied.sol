@@ -33,27 +33,24 @@ abstract contract CustodiedPositions is EnumerablePositions {
         return row;
     }
 
-    function countSelector(Deployments calldata deployments, uint256 row) internal pure override returns (bytes4) {
-        return managerRow(deployments, row) == row ? IManager.balanceOf.selector : heldCount();
+    function countSelector(Row memory row) internal pure override returns (bytes4) {
+        return isCustodian(row) ? heldCount() : IManager.balanceOf.selector;
     }
 
-    function itemSelector(Deployments calldata deployments, uint256 row) internal pure override returns (bytes4) {
-        return managerRow(deployments, row) == row ? IManager.tokenOfOwnerByIndex.selector : heldItem();
+    function itemSelector(Row memory row) internal pure override returns (bytes4) {
+        return isCustodian(row) ? heldItem() : IManager.tokenOfOwnerByIndex.selector;
     }
 
     function isOwned(
         Page memory page,
-        Deployments calldata deployments,
-        uint256 row,
+        Row memory row,
         uint256 id,
         address wallet
     ) internal view override returns (bool) {
-        uint256 manager = managerRow(deployments, row);
-        if (manager == row) return true;
-        address custodian = deployments.managers[row];
-        if (!ask1(page, deployments.managers[manager], IManager.ownerOf.selector, id, 32)) return false;
-        if (address(uint160(word(page.answer))) != custodian) return false;
-        return creditedTo(page, custodian, id, wallet) == wallet;
+        if (!isCustodian(row)) return true;
+        if (!ask1(page, row.manager, IManager.ownerOf.selector, id, 32)) return false;
+        if (address(uint160(word(page.answer))) != row.holder) return false;
+        return creditedTo(page, row.holder, id, wallet) == wallet;
     }
 
     function findHolder(
@@ -70,11 +67,15 @@ abstract contract CustodiedPositions is EnumerablePositions {
         return (row, owner);
     }
 
-    function computeLimits(
+    function limit(
+        Deployments calldata deployments,
         PriceSources calldata prices,
         uint256 bytesMax
     ) internal pure override returns (Limits memory limits) {
-        limits = super.computeLimits(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
+        uint256 rows = deployments.managers.length;
+        bool hasCustodian = rows > 0 && managerRow(deployments, rows - 1) != rows - 1;
+        if (!hasCustodian) return computeLimits(prices, bytesMax);
+        limits = computeLimits(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
         limits.gasDue += REWARD_GAS + priceGasMax(prices);
     }
 

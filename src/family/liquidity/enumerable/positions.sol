@@ -56,10 +56,23 @@ abstract contract EnumerablePositions is Positions {
         address[] factories;
     }
 
+    /// A row of the deployments.
+    struct Row {
+        uint256 index;
+        /// That of the manager whose positions it enumerates: the same, unless it is a custodian's.
+        uint256 managerIndex;
+        /// What enumerates them.
+        address holder;
+        address manager;
+        address factory;
+    }
+
     /// What the page has met so far.
     struct Seen {
         /// Positions are written as briefs.
         bool brief;
+        /// The row of the entry.
+        Row row;
         /// The answer of `positions`.
         uint256 state;
         Numbers numbers;
@@ -81,12 +94,21 @@ abstract contract EnumerablePositions is Positions {
     }
 
     /// The functions by which a row's contract enumerates the ids of a wallet.
-    function countSelector(Deployments calldata, uint256) internal view virtual returns (bytes4) {
+    function countSelector(Row memory) internal pure virtual returns (bytes4) {
         return IManager.balanceOf.selector;
     }
 
-    function itemSelector(Deployments calldata, uint256) internal view virtual returns (bytes4) {
+    function itemSelector(Row memory) internal pure virtual returns (bytes4) {
         return IManager.tokenOfOwnerByIndex.selector;
+    }
+
+    /// What there must be for one more position of the deployments.
+    function limit(
+        Deployments calldata,
+        PriceSources calldata prices,
+        uint256 bytesMax
+    ) internal view virtual returns (Limits memory) {
+        return computeLimits(prices, bytesMax);
     }
 
     /// Writes what only this exchange's pools have, by `putWords`, behind the pool's own record.
@@ -106,7 +128,7 @@ abstract contract EnumerablePositions is Positions {
     }
 
     /// Whether an id that a row's contract enumerates for a wallet is that wallet's.
-    function isOwned(Page memory, Deployments calldata, uint256, uint256, address) internal view virtual returns (bool) {
+    function isOwned(Page memory, Row memory, uint256, address) internal view virtual returns (bool) {
         return true;
     }
 
@@ -160,12 +182,13 @@ abstract contract EnumerablePositions is Positions {
         uint256 count,
         uint256 bytesMax
     ) private view {
-        Limits memory limits = computeLimits(prices, bytesMax);
+        Limits memory limits = limit(deployments, prices, bytesMax);
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
-            bool ok = ask1(page, deployments.managers[i], countSelector(deployments, i), uint160(wallet), 32);
-            mark(page, deployments, i, ok);
+            choose(seen.row, deployments, i);
+            bool ok = ask1(page, seen.row.holder, countSelector(seen.row), uint160(wallet), 32);
+            mark(page, seen.row, ok);
             uint256 balance = ok ? word(page.answer) : 0;
             put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
         }
@@ -175,9 +198,10 @@ abstract contract EnumerablePositions is Positions {
                 offset -= balance;
                 continue;
             }
+            choose(seen.row, deployments, i);
             for (; offset < balance && page.taken < count; offset++) {
                 if (!room(page, seen.numbers, limits)) close(page);
-                entry(page, seen, deployments, prices, i, wallet, offset);
+                entry(page, seen, prices, wallet, offset);
                 page.taken++;
             }
             offset = 0;
@@ -195,11 +219,12 @@ abstract contract EnumerablePositions is Positions {
         uint256 bytesMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
-        Limits memory limits = computeLimits(prices, bytesMax);
-        presence(page, deployments);
+        Limits memory limits = limit(deployments, prices, bytesMax);
+        presence(page, seen.row, deployments);
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
             if (!room(page, seen.numbers, limits)) close(page);
-            known(page, seen, deployments, prices, indexes[i], ids[i], owner);
+            choose(seen.row, deployments, indexes[i]);
+            known(page, seen, prices, ids[i], owner);
             page.taken++;
         }
         close(page);
@@ -208,18 +233,18 @@ abstract contract EnumerablePositions is Positions {
     /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
     function one(uint256 id, Deployments calldata deployments, PriceSources calldata prices) external view {
         (Page memory page, Seen memory seen) = open();
-        presence(page, deployments);
+        presence(page, seen.row, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
-            if (managerRow(deployments, i) != i) continue;
-            address manager = deployments.managers[i];
-            if (!readPosition(page, seen, manager, id)) continue;
+            choose(seen.row, deployments, i);
+            if (seen.row.managerIndex != i || !readPosition(page, seen, id)) continue;
             page.taken++;
-            if (!ask1(page, manager, IManager.ownerOf.selector, id, 32)) {
-                broken(page, i, id, 5);
+            if (!ask1(page, seen.row.manager, IManager.ownerOf.selector, id, 32)) {
+                broken(page, seen, id, 5);
                 continue;
             }
             (uint256 row, address owner) = findHolder(page, deployments, i, id, address(uint160(word(page.answer))));
-            position(page, seen, prices, row, deployments, id, owner);
+            choose(seen.row, deployments, row);
+            position(page, seen, prices, id, owner);
         }
         close(page);
     }
@@ -227,44 +252,33 @@ abstract contract EnumerablePositions is Positions {
     function entry(
         Page memory page,
         Seen memory seen,
-        Deployments calldata deployments,
         PriceSources calldata prices,
-        uint256 index,
         address wallet,
         uint256 offset
     ) private view {
-        address manager = deployments.managers[index];
         argument(page, 0, uint160(wallet));
         argument(page, 1, offset);
-        if (!askMany(page, manager, itemSelector(deployments, index), 2, 32)) return broken(page, index, 0, 1);
+        if (!askMany(page, seen.row.holder, itemSelector(seen.row), 2, 32)) return broken(page, seen, 0, 1);
         uint256 id = word(page.answer);
-        if (!isOwned(page, deployments, index, id, wallet)) return broken(page, index, id, 5);
-        known(page, seen, deployments, prices, index, id, wallet);
+        if (!isOwned(page, seen.row, id, wallet)) return broken(page, seen, id, 5);
+        known(page, seen, prices, id, wallet);
     }
 
     function known(
         Page memory page,
         Seen memory seen,
-        Deployments calldata deployments,
         PriceSources calldata prices,
-        uint256 index,
         uint256 id,
         address owner
     ) private view {
-        address manager = deployments.managers[managerRow(deployments, index)];
-        if (!readPosition(page, seen, manager, id)) return broken(page, index, id, 2);
-        position(page, seen, prices, index, deployments, id, owner);
+        if (!readPosition(page, seen, id)) return broken(page, seen, id, 2);
+        position(page, seen, prices, id, owner);
     }
 
-    function readPosition(
-        Page memory page,
-        Seen memory seen,
-        address manager,
-        uint256 id
-    ) private view returns (bool ok) {
+    function readPosition(Page memory page, Seen memory seen, uint256 id) private view returns (bool ok) {
         uint256 answer = page.answer;
         page.answer = seen.state;
-        ok = ask1(page, manager, IManager.positions.selector, id, 384);
+        ok = ask1(page, seen.row.manager, IManager.positions.selector, id, 384);
         page.answer = answer;
     }
 
@@ -273,15 +287,13 @@ abstract contract EnumerablePositions is Positions {
         Page memory page,
         Seen memory seen,
         PriceSources calldata prices,
-        uint256 index,
-        Deployments calldata deployments,
         uint256 id,
         address owner
     ) private view {
         uint256 state = seen.state;
-        uint256 manager = managerRow(deployments, index);
-        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices, manager, deployments.factories[manager]);
-        if (pool == address(0)) return broken(page, index, id, 3);
+        uint256 index = seen.row.index;
+        (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices);
+        if (pool == address(0)) return broken(page, seen, id, 3);
         uint256 liquidity = word(state + 224);
         if (seen.brief) {
             put(page, 6, 1);
@@ -290,8 +302,8 @@ abstract contract EnumerablePositions is Positions {
             put(page, poolOrdinal, 2);
             return put(page, liquidity, 16);
         }
-        if (manager != index && !rewards(page, seen, prices, deployments.managers[index], pool, id)) {
-            return broken(page, index, id, 6);
+        if (isCustodian(seen.row) && !rewards(page, seen, prices, seen.row.holder, pool, id)) {
+            return broken(page, seen, id, 6);
         }
         uint256 answer = page.answer;
         if (liquidity > 0) {
@@ -299,7 +311,7 @@ abstract contract EnumerablePositions is Positions {
             page.answer = answer + 64;
             ok = ok && readTick(page, pool, word(state + 192));
             page.answer = answer;
-            if (!ok) return broken(page, index, id, 4);
+            if (!ok) return broken(page, seen, id, 4);
         }
         put(page, liquidity > 0 ? 4 : 5, 1);
         put(page, index, 2);
@@ -312,7 +324,7 @@ abstract contract EnumerablePositions is Positions {
         put(page, word(state + 288), 32);
         put(page, word(state + 320), 16);
         put(page, word(state + 352), 16);
-        share(page, deployments.managers[manager], pool, state);
+        share(page, seen.row.manager, pool, state);
         if (liquidity == 0) return;
         put(page, liquidity, 16);
         for (uint256 i = 0; i < 4; i++) {
@@ -353,11 +365,10 @@ abstract contract EnumerablePositions is Positions {
     function poolOf(
         Page memory page,
         Seen memory seen,
-        PriceSources calldata prices,
-        uint256 index,
-        address factory
+        PriceSources calldata prices
     ) private view returns (uint256 ordinal, address pool) {
         uint256 state = seen.state;
+        uint256 index = seen.row.managerIndex;
         uint256 key;
         uint256 question = page.question;
         assembly ("memory-safe") {
@@ -376,7 +387,7 @@ abstract contract EnumerablePositions is Positions {
         argument(page, 0, token0);
         argument(page, 1, token1);
         argument(page, 2, fee);
-        if (!askMany(page, factory, poolSelector(), 3, 32)) return (0, address(0));
+        if (!askMany(page, seen.row.factory, poolSelector(), 3, 32)) return (0, address(0));
         pool = address(uint160(word(page.answer)));
         uint256 answer = page.answer;
         bool ok = pool != address(0) && ask(page, pool, IPool.slot0.selector, 64);
@@ -414,17 +425,29 @@ abstract contract EnumerablePositions is Positions {
         put(page, count, 1);
     }
 
-    function broken(Page memory page, uint256 index, uint256 id, uint256 what) private pure {
+    function broken(Page memory page, Seen memory seen, uint256 id, uint256 what) private pure {
         put(page, 3, 1);
-        put(page, index, 2);
+        put(page, seen.row.index, 2);
         put(page, id, 32);
         put(page, what, 1);
     }
 
+    function choose(Row memory row, Deployments calldata deployments, uint256 index) private view {
+        uint256 manager = managerRow(deployments, index);
+        row.index = index;
+        row.managerIndex = manager;
+        row.holder = deployments.managers[index];
+        row.manager = deployments.managers[manager];
+        row.factory = deployments.factories[manager];
+    }
+
+    function isCustodian(Row memory row) internal pure returns (bool) {
+        return row.index != row.managerIndex;
+    }
+
     /// Writes whether a row's contract answered. A custodian without code holds nothing yet.
-    function mark(Page memory page, Deployments calldata deployments, uint256 row, bool ok) private view {
-        bool isAbsent = managerRow(deployments, row) != row && deployments.managers[row].code.length == 0;
-        put(page, isAbsent ? 2 : ok ? 1 : 0, 1);
+    function mark(Page memory page, Row memory row, bool ok) private view {
+        put(page, isCustodian(row) && row.holder.code.length == 0 ? 2 : ok ? 1 : 0, 1);
     }
 
     function header(Page memory page, uint256 managerCount) private view {
@@ -433,10 +456,11 @@ abstract contract EnumerablePositions is Positions {
     }
 
     /// The header of readings that count nothing.
-    function presence(Page memory page, Deployments calldata deployments) private view {
+    function presence(Page memory page, Row memory row, Deployments calldata deployments) private view {
         header(page, deployments.managers.length);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
-            mark(page, deployments, i, deployments.managers[i].code.length > 0);
+            choose(row, deployments, i);
+            mark(page, row, row.holder.code.length > 0);
             put(page, 0, 4);
         }
     }

@@ -82,6 +82,7 @@ describe('presentPosition()', () => {
         pool: { id: WALLETS.market, tick: '0', feeTier: '3000', sqrtPrice: Q96.toString() },
         chain: { id: 1 },
         protocol: { code: 'uniswap_v3' },
+        custodian: null,
       },
     })
   })
