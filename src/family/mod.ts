@@ -1,4 +1,5 @@
 import { AAVE_V3 } from './aave_v3/mod.ts'
+import { AAVE_V4 } from './aave_v4/mod.ts'
 import type { Family } from './contract.ts'
 import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
@@ -7,7 +8,15 @@ import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 
 /** All protocols that are served: one line each. */
-export const FAMILIES: readonly Family[] = [UNISWAP_V3, UNISWAP_V4, ORCA_WHIRLPOOL, AAVE_V3, MORPHO_BLUE, KAMINO]
+export const FAMILIES: readonly Family[] = [
+  UNISWAP_V3,
+  UNISWAP_V4,
+  ORCA_WHIRLPOOL,
+  AAVE_V3,
+  AAVE_V4,
+  MORPHO_BLUE,
+  KAMINO,
+]
 
 /** Maps aliases of families in paths to the name in answers. */
 export function familyAliases(families: readonly Pick<Family, 'name' | 'aliases'>[]): ReadonlyMap<string, string> {

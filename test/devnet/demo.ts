@@ -8,6 +8,7 @@ import { walletScene } from '../support/wallet_scene.ts'
 import { untilEmpty } from '../system/program/processes.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
+import type { AaveV4Devnet } from './aave_v4/mod.ts'
 import { createChainsFile } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
@@ -142,6 +143,7 @@ async function addRest(demo: {
     progress('Placing Morpho Blue; its first compilation takes some seconds')
     const morpho = await devnet.morpho()
     const aave = await devnet.aave()
+    const aaveV4 = await devnet.aaveV4()
     progress('Making pools and positions of Uniswap V4')
     const v4 = await devnet.uniswapV4()
     await mintEach(v4, { names: DEMO_V4_POOLS, owner: devnet.wallets.provider })
@@ -149,7 +151,7 @@ async function addRest(demo: {
     // Last: what it deploys would give others new addresses.
     await placeNames(devnet)
     progress('The rest is ready')
-    say(restInstructions(service, { devnet, morpho, aave }))
+    say(restInstructions(service, { devnet, morpho, aave, aaveV4 }))
   } catch (error) {
     // A chain that is stopping, or has died, does not answer; its supervisor reports that better.
     await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
@@ -242,7 +244,17 @@ Ctrl-C stops everything and deletes the demo's data.`
 
 function restInstructions(
   { url, apiKey }: Service,
-  { devnet, morpho, aave }: { readonly devnet: Devnet; readonly morpho: MorphoDevnet; readonly aave: AaveDevnet },
+  {
+    devnet,
+    morpho,
+    aave,
+    aaveV4,
+  }: {
+    readonly devnet: Devnet
+    readonly morpho: MorphoDevnet
+    readonly aave: AaveDevnet
+    readonly aaveV4: AaveV4Devnet
+  },
 ): string {
   const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${target}'`
   return `
@@ -252,6 +264,8 @@ What a wallet is worth, and why:
   ${curl(`portfolio/balance?wallet=${aave.wallets.everywhere}`)}
 Its three markets of Aave V3:
   ${curl(`lending/aave-v3?wallet=${aave.wallets.everywhere}`)}
+A wallet with debts in Aave V4, its contracts as they answered elsewhere:
+  ${curl(`lending/aave-v4?wallet=${aaveV4.wallet}`)}
 A borrower on Morpho Blue:
   ${curl(`lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
 Obligations on Kamino, their accounts made up and served by a stand-in for Solana:
@@ -264,6 +278,7 @@ And what that wallet is worth in all:
 
 The same in a browser:
   ${url}/#wallet=${aave.wallets.everywhere}
+  ${url}/#wallet=${aaveV4.wallet}
   ${url}/#wallet=${morpho.wallets.borrower}
   ${url}/#wallet=${WALLET}
 `

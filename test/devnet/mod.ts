@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { type AaveDevnet, addAaveV3 } from './aave_v3/mod.ts'
+import { type AaveV4Devnet, addAaveV4, placeAaveV4 } from './aave_v4/mod.ts'
 import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
 import { type AnvilOptions, startAnvil } from './anvil.ts'
 import { createDevnetClient, type DevnetClient } from './client.ts'
@@ -41,6 +42,8 @@ export interface Devnet extends Scenario {
   morpho(): Promise<MorphoDevnet>
   /** Aave V3 with wallets that lend and borrow; built once, moves the chain's time forward by weeks. */
   aave(): Promise<AaveDevnet>
+  /** Aave V4 with wallets that lend and borrow, as real contracts answered elsewhere; built once. */
+  aaveV4(): Promise<AaveV4Devnet>
   /** Pools of every kind in Uniswap V4; built once. */
   uniswapV4(): Promise<UniswapV4>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
@@ -75,10 +78,12 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     await placeContracts(builder)
     onProgress('Making wallets with positions: pools, mints, swaps, withdrawals')
     const scenario = await buildScenario(builder)
-    // Every service over Ethereum asks its manager.
+    // Every service over Ethereum asks these.
     await placeUniswapV4(builder)
+    await placeAaveV4(rpc)
     let hostile: Promise<HostileScenario> | undefined
     let aave: Promise<AaveDevnet> | undefined
+    let aaveV4: Promise<AaveV4Devnet> | undefined
     let morpho: Promise<MorphoDevnet> | undefined
     let uniswapV4: Promise<UniswapV4> | undefined
     return {
@@ -104,6 +109,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       aave: () => {
         aave ??= addAaveV3(builder, onProgress)
         return aave
+      },
+      aaveV4: () => {
+        aaveV4 ??= addAaveV4(rpc)
+        return aaveV4
       },
       uniswapV4: () => {
         uniswapV4 ??= addUniswapV4(builder)

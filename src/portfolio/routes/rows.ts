@@ -105,7 +105,6 @@ interface UnreadProtocol {
  * debt does not, so that the sum is too high. The guide of chains lists the same.
  */
 export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
-  { name: 'Aave V4', holds: 'debts', chainIds: [1, 5042, 8453, 43114] },
   {
     name: 'Compound V3',
     holds: 'debts',

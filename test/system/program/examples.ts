@@ -130,6 +130,7 @@ export async function askExamples(): Promise<Examples> {
 async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
+  const { wallet: debtor } = await devnet.aaveV4()
   const { provider, retired } = devnet.wallets
   await placeNames(devnet)
   // As in the demo, so that the same requests are answered there.
@@ -158,6 +159,12 @@ async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
     },
     get(`${position}/{chain_id}/events`, `${position}/1/events?wallet=${borrower}&limit=2`),
     get(`${position}/{chain_id}/snapshots`, `${position}/1/snapshots?wallet=${borrower}&max_snapshots=2`),
+    get('/v1/lending/aave-v4', `/v1/lending/aave-v4?wallet=${debtor}&market_id=main`),
+    {
+      operation: 'POST /v1/lending/aave-v4/batch',
+      target: '/v1/lending/aave-v4/batch',
+      body: { wallets: [debtor, borrower] },
+    },
     get('/v1/lending/morpho-blue', `/v1/lending/morpho-blue?wallet=${morpho.wallets.both}`),
     get(
       '/v1/lending/morpho-blue/position/{chain_id}/yield',

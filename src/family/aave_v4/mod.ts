@@ -1,0 +1,51 @@
+import * as v from 'valibot'
+import { once } from '../../lib/memoize.ts'
+import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createHoldingsReader } from './holdings.ts'
+import { createSpokeReader } from './read/read.ts'
+import { createRoutes } from './routes/list.ts'
+import { createWatchable } from './routes/market.ts'
+import { AAVE_V4_DEPLOYMENTS } from './table.ts'
+import { createWatcher } from './watch.ts'
+
+const spoke = v.strictObject({ name: v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,64}$/)), address, startBlock })
+
+/** Lending positions in the spokes of Aave V4, in each of which a wallet has an account of its own. */
+export const AAVE_V4 = defineFamily({
+  name: 'aave-v4',
+  aliases: [],
+  network: 'evm',
+  hasOwnPrices: true,
+  entries: { aaveV4: v.optional(v.strictObject({ accessManager: address, spokes: v.array(spoke) })) },
+  builtIn: AAVE_V4_DEPLOYMENTS,
+  getSetting: ({ aaveV4 }) => aaveV4,
+  listContracts: ({ spokes }) => spokes.map(({ name, address }) => ({ address, name: `spoke ${name}` })),
+  hasDebts: true,
+  findMistakes: ({ spokes }, chainId) => [
+    ...findDuplicates(spokes.map(({ name }) => name)).map(
+      (name) => `spoke "${name}" of chain ${chainId} is described twice`,
+    ),
+    // Under two names, one spoke would count twice.
+    ...findDuplicates(spokes.map(({ address }) => address)).map(
+      (spokeAddress) => `spoke ${spokeAddress} of chain ${chainId} is described twice`,
+    ),
+  ],
+  routes({ chainIds, settings, connect }) {
+    const reader = once(() => createSpokeReader({ ...connect(), deployments: settings }))
+    const markets = new Set([...settings.values()].flatMap(({ spokes }) => spokes.map(({ name }) => name)))
+    return createRoutes({ chainIds, markets, reader })
+  },
+  holdings: ({ settings, connect }) => createHoldingsReader(createSpokeReader({ ...connect(), deployments: settings })),
+  watch: ({ settings, connect }) => ({
+    ...createWatchable(settings),
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
+  contracts({ settings, ...setup }) {
+    const reader = createSpokeReader({ ...setup, deployments: settings })
+    return [...reader.targets.values()].flatMap((target) =>
+      target.deployments.map((deployment) => ({
+        read: (wallet, work) => reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], work }),
+      })),
+    )
+  },
+})
