@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { formatFixed } from '../lib/number/decimal.ts'
 import { formatRational, type Rational, rational } from '../lib/number/rational.ts'
-import { DECIMAL, EVM_ADDRESS, fixedDecimal, SOLANA_ADDRESS, text } from '../lib/text/text_format.ts'
+import { DECIMAL, EVM_ADDRESS, fixedDecimal, named, SOLANA_ADDRESS, text, withWords } from '../lib/text/text_format.ts'
 import type { BoundlessRatio } from './math/lending.ts'
 import { RAY } from './math/rate.ts'
 
 /** A chain's id in an answer. */
-export const chainId = v.pipe(v.number(), v.integer())
+export const chainId = withWords('Id of the chain (EIP-155); 101 is Solana', v.pipe(v.number(), v.integer()))
 /** An EVM address in an answer. */
 export const evmAddress = text(EVM_ADDRESS)
 /** A Solana address in an answer. */
@@ -17,12 +17,22 @@ export function withFull<Schema extends v.GenericSchema>(schema: Schema, words: 
   return v.optional(v.pipe(schema, v.description(`full=true: ${words}`)))
 }
 
+const missingPart = named(
+  'MissingPart',
+  'Something that the figures do not have in them',
+  v.strictObject({
+    what: withWords('What is missing, in words', v.string()),
+    amount: withWords(
+      'How much of it, whole tokens, all digits; null where that is not known',
+      v.nullable(text(DECIMAL)),
+    ),
+    why: withWords('The reason in a sentence', v.string()),
+  }),
+)
+
 /** Builds the schema of what an answer lacks; `amount` is in whole tokens, null where there is none. `words` describe it. */
 export function incompleteList(words: string) {
-  return v.pipe(
-    v.array(v.strictObject({ what: v.string(), amount: v.nullable(text(DECIMAL)), why: v.string() })),
-    v.description(words),
-  )
+  return withWords(words, v.array(missingPart))
 }
 
 const USD_DIGITS = 6

@@ -21,28 +21,51 @@ import {
 } from '../../finance/math/lending.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { parseRational, type Rational, rational } from '../../lib/number/rational.ts'
+import { named, withWords } from '../../lib/text/text_format.ts'
 
-/** Builds the schema of a position's calculations in a list; `safe…` describe these figures in the family. */
-export function calculationsSchema(safe: { readonly safeBorrow: string; readonly safeWithdraw: string }) {
-  return v.strictObject({
-    targetHealthFactor: v.number(),
-    healthFactor,
-    dailySupplyInterestUSD: usd,
-    dailyBorrowInterestUSD: usd,
-    netDailyInterestUSD: usd,
-    safeBorrowAmountUSD: v.pipe(usd, v.description(safe.safeBorrow)),
-    safeWithdrawAmountUSD: v.pipe(usd, v.description(safe.safeWithdraw)),
-    currentLtvPercentage: percentage,
-    netAPY: apyFigure,
-    positionLeverage: ratioOrMax,
-    weightedSupplyAPY: apyFigure,
-    weightedBorrowAPY: apyFigure,
-    borrowUtilizationRate: ratioOrMax,
-  })
+/** What the leverage of a position is. */
+export const LEVERAGE_WORDS = 'Everything supplied, by what of it is not owed; MAX if all of it is'
+
+const targetHealthFactor = withWords('The health factor that was aimed at, as asked for', v.number())
+
+/**
+ * Builds the schema of a position's calculations in a list by the family's name, `Aave`; `safe…` describe these figures
+ * in the family.
+ */
+export function calculationsSchema(
+  family: string,
+  safe: { readonly safeBorrow: string; readonly safeWithdraw: string },
+) {
+  return named(
+    `${family}Calculations`,
+    'What follows from the position at the same index of `positions`',
+    v.strictObject({
+      targetHealthFactor,
+      healthFactor,
+      dailySupplyInterestUSD: withWords('What supplies earn in a day at the rates of this block', usd),
+      dailyBorrowInterestUSD: withWords('What debts cost in a day at the rates of this block', usd),
+      netDailyInterestUSD: withWords('dailySupplyInterestUSD less dailyBorrowInterestUSD', usd),
+      safeBorrowAmountUSD: withWords(safe.safeBorrow, usd),
+      safeWithdrawAmountUSD: withWords(safe.safeWithdraw, usd),
+      currentLtvPercentage: withWords('Debt in percent of the collateral', percentage),
+      netAPY: apyFigure,
+      positionLeverage: withWords(LEVERAGE_WORDS, ratioOrMax),
+      weightedSupplyAPY: apyFigure,
+      weightedBorrowAPY: apyFigure,
+      borrowUtilizationRate: withWords(
+        'Debt, by the most that the collateral allows to borrow; 1 is all of it',
+        ratioOrMax,
+      ),
+    }),
+  )
 }
 
 /** Schema of a position's calculations in a batch. */
-export const reducedCalculations = v.strictObject({ healthFactor, netAPY: apyFigure, targetHealthFactor: v.number() })
+export const reducedCalculations = named(
+  'ReducedCalculations',
+  'What follows from the position at the same index of `positions`',
+  v.strictObject({ healthFactor, netAPY: apyFigure, targetHealthFactor }),
+)
 
 /** Inputs of the calculations; `target` is the health factor to aim at, in decimal digits. */
 interface CalculationInput {

@@ -13,47 +13,59 @@ import type { TokenFacts } from '../../finance/token/read_tokens.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { pow10 } from '../../lib/number/fixed_point.ts'
 import { rational, ZERO } from '../../lib/number/rational.ts'
-import { DECIMAL, nonNegativeInteger, pagination, text } from '../../lib/text/text_format.ts'
+import { DECIMAL, named, nonNegativeInteger, pagination, text, withWords } from '../../lib/text/text_format.ts'
 import { LENDING_EVENT_TYPES, type LendingEvent } from './lending_event.ts'
 import type { SnapshotFigures } from './series.ts'
 
 /** Success body of the snapshots, without `request_id`. */
 export const snapshotsOutput = v.strictObject({
   data: v.array(
-    v.strictObject({
-      timestamp: v.pipe(nonNegativeInteger, v.description('The midnight, Unix seconds')),
-      collateral_usd: usd,
-      debt_usd: usd,
-      net_worth_usd: usd,
-      health_factor: healthFactor,
-    }),
+    named(
+      'LendingSnapshot',
+      'A position at a midnight (UTC)',
+      v.strictObject({
+        timestamp: v.pipe(nonNegativeInteger, v.description('The midnight, Unix seconds')),
+        collateral_usd: withWords('Everything that was collateral', usd),
+        debt_usd: withWords('Everything owed; not negative', usd),
+        net_worth_usd: withWords('Everything supplied less everything owed', usd),
+        health_factor: healthFactor,
+      }),
+    ),
   ),
 })
 
-const event = v.strictObject({
-  type: v.picklist(LENDING_EVENT_TYPES),
-  blockNumber: nonNegativeInteger,
-  logIndex: v.pipe(
-    nonNegativeInteger,
-    v.description('A liquidation is two events of one log: the debt that was repaid, then the collateral taken'),
-  ),
-  timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds of the block')),
-  transactionHash: text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' }),
-  asset: v.strictObject({
-    address: evmAddress,
-    symbol: v.string(),
-    name: v.string(),
-    decimals: nonNegativeInteger,
-    logoURI: v.null(),
+const event = named(
+  'LendingEvent',
+  'What changed a lending position',
+  v.strictObject({
+    type: withWords('What happened', v.picklist(LENDING_EVENT_TYPES)),
+    blockNumber: withWords('Block of the event', nonNegativeInteger),
+    logIndex: v.pipe(
+      nonNegativeInteger,
+      v.description('A liquidation is two events of one log: the debt that was repaid, then the collateral taken'),
+    ),
+    timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds of the block')),
+    transactionHash: withWords('Its transaction', text({ pattern: /^0x[0-9a-f]{64}$/, words: '0x and 64 hex digits' })),
+    asset: named(
+      'EventAsset',
+      'The token that moved',
+      v.strictObject({
+        address: withWords('Its contract', evmAddress),
+        symbol: withWords('Its symbol, as the token itself tells it', v.string()),
+        name: withWords('Its name, as the token itself tells it', v.string()),
+        decimals: withWords('Digits of its smallest unit', nonNegativeInteger),
+        logoURI: withWords('Always null: no picture is loaded from elsewhere', v.null()),
+      }),
+    ),
+    amount: v.pipe(text(DECIMAL), v.description('Whole tokens, all digits')),
+    amountUSD: withWords('amount × priceUSD', usd),
+    priceUSD: v.pipe(usd, v.description("A whole token at the event's block, by the market's own oracle")),
+    counterparty: v.pipe(
+      evmAddress,
+      v.description('Payer of a supply, receiver of a withdrawal or borrow, repayer, or liquidator'),
+    ),
   }),
-  amount: v.pipe(text(DECIMAL), v.description('Whole tokens, all digits')),
-  amountUSD: usd,
-  priceUSD: v.pipe(usd, v.description("A whole token at the event's block, by the market's own oracle")),
-  counterparty: v.pipe(
-    evmAddress,
-    v.description('Payer of a supply, receiver of a withdrawal or borrow, repayer, or liquidator'),
-  ),
-})
+)
 
 /** Success body of the events, without `request_id`. */
 export const eventsOutput = v.strictObject({ data: v.array(event), pagination })

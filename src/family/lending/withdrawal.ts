@@ -3,11 +3,19 @@ import { formatUsd, usdFigure } from '../../finance/figure.ts'
 import { WITHDRAWAL_LIMITS, type Withdrawable, type WithdrawalLimit } from '../../finance/withdrawable.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
 import { type Rational, rational } from '../../lib/number/rational.ts'
-import { DECIMAL, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
+import { DECIMAL, named, text, UNSIGNED_INTEGER, withWords } from '../../lib/text/text_format.ts'
 
 /** Schema of what a withdrawal pays. */
 export const withdrawable = v.nullable(
-  v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)), usd: v.nullable(usdFigure) }),
+  named(
+    'Withdrawable',
+    'What a withdrawal pays',
+    v.strictObject({
+      raw: withWords('Smallest units of the token', text(UNSIGNED_INTEGER)),
+      amount: withWords('Whole tokens, all digits; null without decimals', v.nullable(text(DECIMAL))),
+      usd: withWords('US dollars; null without a price', v.nullable(usdFigure)),
+    }),
+  ),
 )
 
 /** Schema of the reason why that is less than the amount. */

@@ -10,20 +10,31 @@ import {
   type YieldLeg,
 } from '../../finance/math/lending.ts'
 import { memoize } from '../../lib/memoize.ts'
+import { named, withWords } from '../../lib/text/text_format.ts'
+import { LEVERAGE_WORDS } from './calculations.ts'
 
 /** Schemas of the yield figures; the fields that name the position come before them. */
 export const yieldFigures = {
-  daily_supply_interest_usd: usdFigure,
-  daily_borrow_interest_usd: usdFigure,
-  net_daily_interest_usd: usdFigure,
+  daily_supply_interest_usd: withWords('What supplies earn in a day at the rates of this block', usdFigure),
+  daily_borrow_interest_usd: withWords('What debts cost in a day at the rates of this block', usdFigure),
+  net_daily_interest_usd: withWords('daily_supply_interest_usd less daily_borrow_interest_usd', usdFigure),
   net_apy: apyFigure,
-  position_leverage: ratioOrMaxFigure,
+  position_leverage: withWords(LEVERAGE_WORDS, ratioOrMaxFigure),
   weighted_supply_apy: v.pipe(
     apyFigure,
     v.description('Interest alone, over all that is supplied, also collateral that earns nothing'),
   ),
   weighted_borrow_apy: apyFigure,
-  projected_earnings: v.strictObject({ daily: usdFigure, weekly: usdFigure, monthly: usdFigure, yearly: usdFigure }),
+  projected_earnings: named(
+    'ProjectedEarnings',
+    'Interest of the position if rates and amounts stay, less what it costs',
+    v.strictObject({
+      daily: withWords('In a day', usdFigure),
+      weekly: withWords('In 7 days', usdFigure),
+      monthly: withWords('In 30 days', usdFigure),
+      yearly: withWords('In 365 days', usdFigure),
+    }),
+  ),
 }
 
 /** Schema of what `projected_earnings` leaves out. */

@@ -5,6 +5,7 @@ import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from
 import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
+import { type Components, createComponents, linkFigures } from './components.ts'
 import { type Example, getFamilyParameters } from './example.ts'
 import {
   ACCOUNT_HEADERS,
@@ -44,7 +45,8 @@ export function openapiDocument(options: {
 }): string {
   const key = ({ path, method }: Route) => `${path} ${method}`
   const ordered = options.routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
-  const routePaths = toPathItems(ordered, (route) => toOperation(route, options.examples))
+  const components = createComponents()
+  const routePaths = toPathItems(ordered, (route) => toOperation(route, { components, examples: options.examples }))
   const { publicUrl, examples = {} } = options
   const baseUrl = (publicUrl ?? UNKNOWN_URL).replace(/\/+$/, '')
   const description = introductionText({ baseUrl, first: examples[FIRST]?.target ?? '/v1/usage/logs' })
@@ -60,7 +62,7 @@ export function openapiDocument(options: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the organization that pays.' },
       },
       headers: HEADERS,
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: { Error: ERROR_SCHEMA, ...components.list() },
       responses: responseComponents([...PAGE_FAILURES, ...ordered.flatMap(listFailures)]),
     },
   }
@@ -72,17 +74,24 @@ export function withServerUrl(url: string, document: string): string {
   return document.replaceAll(UNKNOWN_URL, url)
 }
 
-function toOperation(route: Route, examples: Readonly<Record<string, Example>> = {}): unknown {
+function toOperation(
+  route: Route,
+  {
+    components,
+    examples = {},
+  }: { readonly components: Components; readonly examples?: Readonly<Record<string, Example>> | undefined },
+): unknown {
   const path = toBracedTemplate(route.path)
   const example = examples[`${route.method} ${path}`]
   const body = toBodySchema(route)
+  const [, , tag = 'other', family = 'other'] = path.split('/')
   const price = priceSentence(route.charge)
   const inputs = toParametersAndBody({ ...route, example, familyValues: getFamilyParameters(path, examples) })
   return {
     operationId: operationId(route, body),
     summary: route.summary,
     description: route.description,
-    tags: [path.split('/')[2] ?? 'other'],
+    tags: [tag],
     'x-credits': price,
     'x-charge': route.charge,
     ...inputs,
@@ -98,7 +107,7 @@ function toOperation(route: Route, examples: Readonly<Record<string, Example>> =
         },
         content: {
           'application/json': {
-            schema: withRequestId(body),
+            schema: components.extract(withRequestId(linkFigures(body, family))),
             example: example?.answer,
           },
           ...(isList(route) ? { 'text/csv': { schema: { type: 'string' } } } : {}),

@@ -1,4 +1,5 @@
 import type { GenericSchema } from 'valibot'
+import { OWN_WORDS } from '../../lib/text/text_format.ts'
 import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
 import { type Example, getExampleParameters, getExampleValue, toParameterExample } from './example.ts'
@@ -57,16 +58,29 @@ export function withReceipt(schema: JsonSchema): JsonSchema {
   return { ...schema, properties: { ...properties, receipt: RECEIPT } }
 }
 
+const RECEIPT_WORDS =
+  'Only with receipt: an envelope that `walletscope verify` reads. Its payload lists what it does not cover as `uncovered`.'
+
 /** Schema of a receipt: a DSSE envelope, protocol.md. */
 const RECEIPT = {
   ...closedObject({
-    payloadType: { type: 'string' },
-    payload: { type: 'string', description: 'JSON in base64: the request, the answer and what was read.' },
-    signatures: { type: 'array', items: closedObject({ keyid: { type: 'string' }, sig: { type: 'string' } }) },
+    payloadType: { type: 'string', description: 'Media type of the payload' },
+    payload: { type: 'string', description: 'JSON in base64: the request, the answer and what was read' },
+    signatures: {
+      type: 'array',
+      description: 'Signatures of type and payload (DSSE)',
+      items: closedObject({
+        keyid: { type: 'string', description: 'Name of the key among /.well-known/walletscope-keys.json' },
+        sig: { type: 'string', description: 'Ed25519 signature in base64' },
+      }),
+    },
   }),
-  description:
-    'Only with receipt: an envelope that `walletscope verify` reads. Its payload lists what it does not cover as `uncovered`.',
+  title: 'Receipt',
+  description: RECEIPT_WORDS,
+  [OWN_WORDS]: RECEIPT_WORDS,
 }
+
+const REQUEST_ID = { type: 'string', description: 'Names the request in logs; also the header X-Request-Id' }
 
 /** Adds `request_id`, which the app adds to every success, to the schema of `Route.output`. */
 export function withRequestId(schema: JsonSchema): JsonSchema {
@@ -74,7 +88,7 @@ export function withRequestId(schema: JsonSchema): JsonSchema {
   const required = (schema['required'] ?? []) as readonly string[]
   return {
     ...schema,
-    properties: { ...properties, request_id: { type: 'string' } },
+    properties: { ...properties, request_id: REQUEST_ID },
     required: [...required, 'request_id'],
   }
 }

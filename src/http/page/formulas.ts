@@ -24,6 +24,7 @@ interface Node {
   readonly items?: Node
   readonly anyOf?: readonly Node[]
   readonly 'x-format'?: string
+  readonly $ref?: string
 }
 
 /** Family of figures that the page Explore computes and no answer has. */
@@ -56,18 +57,19 @@ ${sections}`
 
 /** Lists the figures of all answers of a document, by family, each once. */
 export function listFigures(openapi: string): readonly Figure[] {
-  const { paths } = JSON.parse(openapi)
+  const { paths, components } = JSON.parse(openapi)
   const figures = new Map<string, { family: string; name: string; formats: Set<string> }>()
   for (const [path, methods] of Object.entries<Record<string, { responses: Record<string, unknown> }>>(paths)) {
     const family = path.startsWith('/v1/') ? path.split('/')[3] : undefined
     if (family === undefined) continue
     for (const { responses } of Object.values(methods)) {
       const answer = responses['200'] as { readonly content?: Readonly<Record<string, { readonly schema: Node }>> }
-      walk(answer.content?.['application/json']?.schema ?? {}, '', (name, format) => {
+      const report = (name: string, format: string) => {
         const figure = figures.get(`${family}/${name}`) ?? { family, name, formats: new Set<string>() }
         figure.formats.add(format)
         figures.set(`${family}/${name}`, figure)
-      })
+      }
+      walk(answer.content?.['application/json']?.schema ?? {}, '', { schemas: components.schemas, report })
     }
   }
   return [...figures.values()].map(({ family, name, formats }) => ({ family, name, formats: [...formats] }))
@@ -89,12 +91,32 @@ export function findFormulas<Item extends Formula>(
   return formulas.filter(({ figures }) => figures.includes(name) || figures.includes(`${family}/${name}`))
 }
 
-function walk(node: Node, name: string, report: (name: string, format: string) => void): void {
+/** True for a number that is calculated; `format` is that of its text. */
+export function isFigure(name: string, format: unknown): format is string {
+  return typeof format === 'string' && format.startsWith('decimal') && !INPUT_FIGURES.has(name)
+}
+
+/** Returns path and anchor of a figure's formula, relative to the service's address. */
+export function getFormulaPath({ family, name }: Pick<Figure, 'family' | 'name'>): string {
+  return `formulas#${family}.${name}`
+}
+
+function walk(
+  node: Node,
+  name: string,
+  found: {
+    /** Shared schemas by name. */
+    readonly schemas: Readonly<Record<string, Node>>
+    readonly report: (name: string, format: string) => void
+  },
+): void {
   const format = node['x-format']
-  if (format?.startsWith('decimal') === true && !INPUT_FIGURES.has(name)) report(name, format)
-  for (const [key, field] of Object.entries(node.properties ?? {})) walk(field, key, report)
-  for (const each of node.anyOf ?? []) walk(each, name, report)
-  if (node.items !== undefined) walk(node.items, name, report)
+  if (isFigure(name, format)) found.report(name, format)
+  const shared = found.schemas[node.$ref?.split('/').at(-1) ?? '']
+  if (shared !== undefined) walk(shared, name, found)
+  for (const [key, field] of Object.entries(node.properties ?? {})) walk(field, key, found)
+  for (const each of node.anyOf ?? []) walk(each, name, found)
+  if (node.items !== undefined) walk(node.items, name, found)
 }
 
 function renderSection(
@@ -136,7 +158,7 @@ function renderRow({ family, name, formats }: Figure, formulas: readonly Formula
 }
 
 /** Derives a figure's unit from its name: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
-function getUnit(name: string): string {
+export function getUnit(name: string): string {
   if (/percentage/i.test(name)) return 'percent'
   if (/^(amount|current|lower|upper)$/.test(name))
     return name === 'amount' ? 'whole tokens' : 'whole tokens of the other'

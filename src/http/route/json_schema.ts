@@ -1,5 +1,6 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import type { GenericSchema } from 'valibot'
+import { OWN_WORDS } from '../../lib/text/text_format.ts'
 import { isRefusedField } from '../request/parameters.ts'
 
 /** A JSON Schema of OpenAPI 3.1. */
@@ -85,9 +86,9 @@ function adaptSchema({ type, entries = {}, options = [] }: Node, usual: Converte
   }
 }
 
-/** Adds the type `null`, unless values are listed: null does not pass `enum` or `const`. */
+/** Adds the type `null`, unless values are listed, since null passes no `enum` or `const`, or the schema has a name. */
 function toNullable({ anyOf: [inner] = [] }: ConvertedSchema): ConvertedSchema | undefined {
-  if (typeof inner !== 'object' || typeof inner.type !== 'string') return undefined
+  if (typeof inner !== 'object' || typeof inner.type !== 'string' || OWN_WORDS in inner) return undefined
   return inner.enum === undefined && inner.const === undefined ? { ...inner, type: [inner.type, 'null'] } : undefined
 }
 

@@ -45,11 +45,30 @@ export function formatList(items: readonly string[], itemsMax: number): string {
 /** Schema of a count, limit or duration in an answer, 0 or more. */
 export const nonNegativeInteger = v.pipe(v.number(), v.integer(), v.minValue(0))
 
+/** Keyword of a named schema's own description, which a place may replace by one of its own. */
+export const OWN_WORDS = 'x-words'
+
+/** Names a schema that answers share: documents have it once, by this name. `words` describe it wherever it stands. */
+export function named<Schema extends v.GenericSchema>(name: string, words: string, schema: Schema) {
+  return v.pipe(schema, v.metadata({ title: name, description: words, [OWN_WORDS]: words }))
+}
+
+/** Describes a field of an answer. */
+export function withWords<Schema extends v.GenericSchema>(words: string, schema: Schema) {
+  return v.pipe(schema, v.description(words))
+}
+
+const pageAddress = v.nullable(v.string())
+
 /** Schema of a page's position in its list. */
-export const pagination = v.strictObject({
-  page: nonNegativeInteger,
-  limit: nonNegativeInteger,
-  total: nonNegativeInteger,
-  next_page: v.nullable(v.string()),
-  prev_page: v.nullable(v.string()),
-})
+export const pagination = named(
+  'Pagination',
+  'Which part of the list the answer has',
+  v.strictObject({
+    page: withWords('Number of this page, from 1', nonNegativeInteger),
+    limit: withWords('Most items of a page', nonNegativeInteger),
+    total: withWords('Items of the whole list', nonNegativeInteger),
+    next_page: withWords('Path and query of the next page; null on the last one', pageAddress),
+    prev_page: withWords('Path and query of the page before; null on the first one', pageAddress),
+  }),
+)

@@ -13,7 +13,7 @@ import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UpstreamError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
-import { EVM_ADDRESS, text } from '../../lib/text/text_format.ts'
+import { EVM_ADDRESS, text, withWords } from '../../lib/text/text_format.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 
 /** ENS resolves names on Ethereum alone. */
@@ -23,10 +23,8 @@ const CHARGE: Charge = { credits: 1, per: PER_CALL }
 /** Success body of the name route, without `request_id`. */
 const nameOutput = v.strictObject({
   data: v.strictObject({
-    /** In its normal form. */
-    name: v.string(),
-    /** Checksummed. */
-    wallet: text(EVM_ADDRESS),
+    name: withWords('The name in its normal form (ENSIP-15)', v.string()),
+    wallet: withWords('The address that it names, checksummed', text(EVM_ADDRESS)),
   }),
 })
 

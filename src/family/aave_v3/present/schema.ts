@@ -6,9 +6,9 @@ import {
   usdFigure as usd,
   withFull,
 } from '../../../finance/figure.ts'
-import { DECIMAL, pagination, text } from '../../../lib/text/text_format.ts'
+import { DECIMAL, named, pagination, text, withWords } from '../../../lib/text/text_format.ts'
 import { calculationsSchema, reducedCalculations } from '../../lending/calculations.ts'
-import { positionFiguresWith, walletPlace, walletPositions } from '../../lending/position.ts'
+import { FIGURE_WORDS, positionFiguresWith, walletPlace, walletPositions } from '../../lending/position.ts'
 import { withdrawalFields } from '../../lending/withdrawal.ts'
 
 const tokens = {
@@ -17,23 +17,33 @@ const tokens = {
   priceUSD: withFull(usd, "a whole token, by the market's own oracle"),
 }
 
-const position = v.strictObject({
-  marketId: v.string(),
-  ...positionFiguresWith({
-    supplied: {
-      ...tokens,
-      liquidationThreshold: withFull(ratio, 'the part of it that counts before a liquidation, by its eMode if in one'),
-      withdrawable: withFull(withdrawalFields.withdrawable, 'what a withdrawal pays'),
-      limited_by: withFull(withdrawalFields.limited_by, 'why that is less'),
-    },
-    borrowed: tokens,
+const marketId = withWords('Name of the market, as the parameter market_id takes it', v.string())
+
+const position = named(
+  'AavePosition',
+  'A position in one market of Aave V3',
+  v.strictObject({
+    marketId,
+    ...positionFiguresWith({
+      family: 'Aave',
+      supplied: {
+        ...tokens,
+        liquidationThreshold: withFull(
+          ratio,
+          'the part of it that counts before a liquidation, by its eMode if in one',
+        ),
+        withdrawable: withFull(withdrawalFields.withdrawable, 'what a withdrawal pays'),
+        limited_by: withFull(withdrawalFields.limited_by, 'why that is less'),
+      },
+      borrowed: tokens,
+    }),
+    borrowLimitUSD: withFull(usd, 'the debt up to which the pool lends'),
   }),
-  borrowLimitUSD: withFull(usd, 'the debt up to which the pool lends'),
-})
+)
 
 export type PresentedPosition = v.InferOutput<typeof position>
 
-const calculations = calculationsSchema({
+const calculations = calculationsSchema('Aave', {
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
     "isolation mode, the debt ceiling; 0 if no reserve lends to this account or the sequencer's sentinel refuses loans; " +
@@ -50,7 +60,11 @@ export const listOutput = v.strictObject({
 })
 
 const reducedPositions = walletPositions(walletPlace, {
-  position: v.strictObject({ marketId: v.string(), healthFactor, netWorthUSD: usd }),
+  position: named(
+    'ReducedAavePosition',
+    'The figures of a position that a batch has',
+    v.strictObject({ marketId, healthFactor, netWorthUSD: withWords(FIGURE_WORDS.netWorth, usd) }),
+  ),
   calculations: reducedCalculations,
 })
 

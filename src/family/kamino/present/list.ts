@@ -13,7 +13,7 @@ import {
 import { healthFactor } from '../../../finance/math/lending.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { pagination, text, UNSIGNED_INTEGER } from '../../../lib/text/text_format.ts'
+import { named, pagination, text, UNSIGNED_INTEGER, withWords } from '../../../lib/text/text_format.ts'
 import {
   calculationsSchema,
   presentCalculations,
@@ -22,7 +22,7 @@ import {
   reducedCalculations,
 } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
-import { positionFiguresWith, walletPositions } from '../../lending/position.ts'
+import { FIGURE_WORDS, positionFiguresWith, walletPositions } from '../../lending/position.ts'
 import { presentWithdrawal, withdrawalFields } from '../../lending/withdrawal.ts'
 import { SF } from '../math/accrual.ts'
 import type { ObligationPosition, Snapshot } from '../math/position.ts'
@@ -34,7 +34,7 @@ import { SAFE_AMOUNTS, slot_ms } from './obligation.ts'
 /** Chain id of Solana in answers. */
 const CHAIN_ID = 101
 
-const walletFields = { chain_id: chainId, wallet: base58Address }
+const walletFields = { chain_id: chainId, wallet: withWords('The wallet that was asked about', base58Address) }
 const slot = v.optional(
   v.pipe(text(UNSIGNED_INTEGER), v.description('If obligations of one answer were read at different slots')),
 )
@@ -44,21 +44,28 @@ const marketKnown = v.pipe(
     'False if the market is in no table: any account can make one and set its prices, so that its figures belong in no sum',
   ),
 )
-const idFields = { marketId: base58Address, marketKnown, obligation_address: base58Address, slot }
+const idFields = {
+  marketId: withWords('Account of the lending market', base58Address),
+  marketKnown,
+  obligation_address: withWords('Account of the obligation, which is the position', base58Address),
+  slot,
+}
 
-const coverage = v.pipe(
+const coverage = named(
+  'KaminoCoverage',
+  'Complete if an endpoint searched all accounts of the program. Else obligations of usual seeds in these markets, of ' +
+    "the wallet's lookup table and those asked about before were looked for: others may be missing",
   v.strictObject({
-    complete: v.boolean(),
-    by: v.picklist(['program_accounts', 'derived_addresses']),
-    markets: v.optional(v.pipe(v.number(), v.integer())),
+    complete: withWords('True if no obligation of the wallet can be missing', v.boolean()),
+    by: withWords(
+      "How they were found: by all accounts of the program, or by addresses that follow from the wallet's",
+      v.picklist(['program_accounts', 'derived_addresses']),
+    ),
+    markets: v.optional(withWords('Markets in which addresses were looked for', v.pipe(v.number(), v.integer()))),
   }),
-  v.description(
-    'Complete if an endpoint searched all accounts of the program. Else obligations of usual seeds in these markets, of ' +
-      "the wallet's lookup table and those asked about before were looked for: others may be missing",
-  ),
 )
 
-const calculations = calculationsSchema(SAFE_AMOUNTS)
+const calculations = calculationsSchema('Kamino', SAFE_AMOUNTS)
 
 const supplyAPY = v.pipe(
   apyFigure,
@@ -68,11 +75,19 @@ const supplyAPY = v.pipe(
 export const listOutput = v.strictObject({
   data: v.array(
     walletPositions(walletFields, {
-      position: v.strictObject({
-        ...idFields,
-        marketName: v.string(),
-        ...positionFiguresWith({ supplied: { ...withdrawalFields, supplyAPY, slot_ms }, borrowed: { slot_ms } }),
-      }),
+      position: named(
+        'KaminoPosition',
+        'An obligation of Kamino',
+        v.strictObject({
+          ...idFields,
+          marketName: withWords('Name of the market, as the market itself tells it', v.string()),
+          ...positionFiguresWith({
+            family: 'Kamino',
+            supplied: { ...withdrawalFields, supplyAPY, slot_ms },
+            borrowed: { slot_ms },
+          }),
+        }),
+      ),
       calculations,
     }),
   ),
@@ -84,7 +99,15 @@ export const listOutput = v.strictObject({
 export const batchOutput = v.strictObject({
   data: v.array(
     walletPositions(walletFields, {
-      position: v.strictObject({ ...idFields, healthFactor: healthFactorFigure, netWorthUSD: usdFigure }),
+      position: named(
+        'ReducedKaminoPosition',
+        'The figures of an obligation that a batch has',
+        v.strictObject({
+          ...idFields,
+          healthFactor: healthFactorFigure,
+          netWorthUSD: withWords(FIGURE_WORDS.netWorth, usdFigure),
+        }),
+      ),
       calculations: reducedCalculations,
     }),
   ),

@@ -14,7 +14,7 @@ import {
 import { borrowUtilization, currentLtv, healthFactor, liquidationThreshold } from '../../../finance/math/lending.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { minBigint } from '../../../lib/number/fixed_point.ts'
-import { DECIMAL, text } from '../../../lib/text/text_format.ts'
+import { DECIMAL, named, text, withWords } from '../../../lib/text/text_format.ts'
 import { parseTargetHealthFactor } from '../../lending/calculations.ts'
 import { dueFields, presentDue } from '../../lending/due.ts'
 import { nameUnpaidInterest, presentYieldFigures, unpaidInterest, yieldFigures } from '../../lending/yield.ts'
@@ -37,9 +37,9 @@ export const SAFE_AMOUNTS = {
 /** Schemas of the fields that name an obligation. */
 const idFields = v.strictObject({
   chain_id: chainId,
-  wallet: v.string(),
-  market_address: v.string(),
-  obligation_address: v.string(),
+  wallet: withWords('The wallet that owns the obligation', v.string()),
+  market_address: withWords('Account of the lending market', v.string()),
+  obligation_address: withWords('Account of the obligation', v.string()),
 })
 
 export type NamedObligation = v.InferOutput<typeof idFields>
@@ -50,16 +50,20 @@ export const riskOutput = v.strictObject({
     ...idFields.entries,
     health_factor: healthFactorFigure,
     ...dueFields,
-    target_health_factor: text(DECIMAL),
-    current_ltv_percentage: percentageFigure,
+    target_health_factor: withWords('The health factor that was aimed at, as asked for', text(DECIMAL)),
+    current_ltv_percentage: withWords('Debt in percent of the collateral', percentageFigure),
     safe_borrow_amount_usd: v.pipe(usdFigure, v.description(SAFE_AMOUNTS.safeBorrow)),
     safe_withdraw_amount_usd: v.pipe(usdFigure, v.description(SAFE_AMOUNTS.safeWithdraw)),
-    risk_metrics: v.strictObject({
-      maxBorrowCapacityUSD: usdFigure,
-      borrowUtilization: ratioOrMaxFigure,
-      liquidationThreshold: ratioFigure,
-      currentLtv: ratioFigure,
-    }),
+    risk_metrics: named(
+      'RiskMetrics',
+      'How near the debt is to its limits',
+      v.strictObject({
+        maxBorrowCapacityUSD: withWords('The most that the collateral allows to owe', usdFigure),
+        borrowUtilization: withWords('Debt, by maxBorrowCapacityUSD; 1 is all of it', ratioOrMaxFigure),
+        liquidationThreshold: withWords('The part of the collateral up to which it may be owed', ratioFigure),
+        currentLtv: withWords('Debt, by the collateral; 1 is all of it', ratioFigure),
+      }),
+    ),
   }),
 })
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { formatExact } from '../../../lib/number/decimal.ts'
+import { withWords } from '../../../lib/text/text_format.ts'
 import { walletPlace } from '../../lending/position.ts'
 import { nameUnpaidInterest, presentYieldFigures, unpaidInterest, yieldFigures } from '../../lending/yield.ts'
 import { computePayable } from '../math/rule.ts'
@@ -8,7 +9,12 @@ import { marketIdText } from './schema.ts'
 
 /** Body of a yield answer, without `request_id`. */
 export const yieldOutput = v.strictObject({
-  data: v.strictObject({ ...walletPlace, market_id: marketIdText, ...yieldFigures, incomplete: unpaidInterest }),
+  data: v.strictObject({
+    ...walletPlace,
+    market_id: withWords('Id of the market', marketIdText),
+    ...yieldFigures,
+    incomplete: unpaidInterest,
+  }),
 })
 
 /**
