@@ -16,7 +16,7 @@ import { type Charge, PER_CALL } from '../http/route/charge.ts'
 import { createPagination } from '../http/route/page.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { CodedError } from '../lib/error.ts'
-import { nonNegativeInteger } from '../lib/text/text_format.ts'
+import { named, nonNegativeInteger, withWords } from '../lib/text/text_format.ts'
 import { NO_ENDPOINT, readRequestLog } from './request_log.ts'
 
 const MINUTE_MS = 60_000
@@ -82,16 +82,20 @@ const usageInput = v.pipe(
 type UsageInput = v.InferOutput<typeof usageInput>
 
 const usageOutput = listOutput(
-  v.strictObject({
-    method: v.string(),
-    path: v.string(),
-    status_code: nonNegativeInteger,
-    latency_ms: nonNegativeInteger,
-    credits_charged: nonNegativeInteger,
-    requested_at: isoTimestamp,
-    api_key_id: v.string(),
-    api_key_name: v.string(),
-  }),
+  named(
+    'LoggedRequest',
+    'A request of the organization',
+    v.strictObject({
+      method: withWords('Method of the request', v.string()),
+      path: withWords('Template of its endpoint; a path without one is not logged as sent', v.string()),
+      status_code: withWords('Status of the answer', nonNegativeInteger),
+      latency_ms: withWords('Milliseconds from arrival to the answer', nonNegativeInteger),
+      credits_charged: withWords('Credits that it cost', nonNegativeInteger),
+      requested_at: withWords('When it arrived', isoTimestamp),
+      api_key_id: withWords('Id of the key that it carried', v.string()),
+      api_key_name: withWords('Name of that key', v.string()),
+    }),
+  ),
 )
 
 type UsagePage = Awaited<ReturnType<typeof readRequestLog>> & ReturnType<typeof toBounds>

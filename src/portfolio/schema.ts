@@ -2,7 +2,15 @@ import * as v from 'valibot'
 import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
 import { base58Address, chainId, evmAddress, incompleteList, usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
-import { DECIMAL, nonNegativeInteger, pagination, text, UNSIGNED_INTEGER } from '../lib/text/text_format.ts'
+import {
+  DECIMAL,
+  named,
+  nonNegativeInteger,
+  pagination,
+  text,
+  UNSIGNED_INTEGER,
+  withWords,
+} from '../lib/text/text_format.ts'
 import { ROW_KINDS, UNCOUNTED_REASONS } from './sum/row.ts'
 
 const reason = v.picklist(UNCOUNTED_REASONS)
@@ -33,14 +41,32 @@ const kinds = {
 }
 
 const address = v.union([evmAddress, base58Address])
+const wholeTokens = withWords('Whole tokens, all digits; null without decimals', v.nullable(text(DECIMAL)))
+
+/** Fields of an amount of a token. */
+export const amountFields = {
+  raw: withWords('Smallest units of the token', text(UNSIGNED_INTEGER)),
+  amount: wholeTokens,
+}
+/** An amount of a token. */
+export const amount = named('Amount', 'An amount of a token', v.strictObject(amountFields))
 
 /** Success body of the balance, without `request_id`. */
 export const balanceOutput = v.strictObject({
   data: v.strictObject({
-    wallet: address,
+    wallet: withWords('The wallet that was asked about', address),
     ...net,
-    by_kind: v.strictObject(kinds),
-    by_chain: v.array(v.strictObject({ chain_id: chainId, ...net, ...kinds })),
+    by_kind: named('ValuesByKind', 'The same by kind of what is held, US dollars', v.strictObject(kinds)),
+    by_chain: withWords(
+      'The same of each chain',
+      v.array(
+        named(
+          'ChainBalance',
+          'What a wallet has on one chain',
+          v.strictObject({ chain_id: chainId, ...net, ...kinds }),
+        ),
+      ),
+    ),
     by_confidence: v.pipe(
       v.strictObject({
         oracle_usd: usd("Priced by a feed, by Aave's oracle or, on Solana, by Scope"),
@@ -54,10 +80,10 @@ export const balanceOutput = v.strictObject({
     ),
     rows: v.pipe(
       v.strictObject({
-        counted: nonNegativeInteger,
-        unpriced: nonNegativeInteger,
-        spam: nonNegativeInteger,
-        other_reasons: nonNegativeInteger,
+        counted: withWords('Rows of which any is counted', nonNegativeInteger),
+        unpriced: withWords('Rows without a price', nonNegativeInteger),
+        spam: withWords('Rows of tokens on no list that look like spam', nonNegativeInteger),
+        other_reasons: withWords('Rows that are not counted for another reason', nonNegativeInteger),
       }),
       v.description('How many rows are counted, and how many are not, by reason'),
     ),
@@ -68,11 +94,14 @@ export const balanceOutput = v.strictObject({
           'was not read',
       ),
     ),
-    unread: v.array(v.strictObject({ chain_id: chainId, because: v.string() })),
+    unread: withWords(
+      'Chains that could not be read: nothing of them is counted',
+      v.array(v.strictObject({ chain_id: chainId, because: withWords('The reason in a sentence', v.string()) })),
+    ),
     coverage: v.strictObject({
       tokens_asked: v.pipe(nonNegativeInteger, v.description('Tokens whose balances were asked for, over all chains')),
-      token_lists: v.array(v.string()),
-      families: v.array(v.string()),
+      token_lists: withWords('Lists whose tokens were asked for', v.array(v.string())),
+      families: withWords('Protocols that were read', v.array(v.string())),
       not_read: v.pipe(
         v.array(v.string()),
         v.description('Holdings that were not read, debts first: each of those begins `debts in`'),
@@ -87,10 +116,10 @@ export const balanceOutput = v.strictObject({
         v.pipe(
           v.array(
             v.strictObject({
-              family: v.string(),
-              complete: v.boolean(),
-              by: v.string(),
-              markets: v.optional(nonNegativeInteger),
+              family: withWords('The protocol', v.string()),
+              complete: withWords('True if none of its positions can be missing', v.boolean()),
+              by: withWords('How they were found', v.string()),
+              markets: v.optional(withWords('Markets in which they were looked for', nonNegativeInteger)),
             }),
           ),
           v.description("On Solana: how a family's positions were found; if not complete there may be others"),
@@ -117,16 +146,26 @@ export const snapshotsOutput = v.strictObject({
 })
 
 /** A token as rows show it. */
-export const token = v.strictObject({
-  id: v.pipe(address, v.description("The zero address for the native token, on Solana 32 ones: the system program's")),
-  symbol: v.string(),
-  decimals: v.pipe(v.nullable(nonNegativeInteger), v.description('Null if the token has none that can be used')),
-  name: v.string(),
-})
+export const token = named(
+  'RowToken',
+  'A token, whose words are its own',
+  v.strictObject({
+    id: v.pipe(
+      address,
+      v.description("The zero address for the native token, on Solana 32 ones: the system program's"),
+    ),
+    symbol: withWords('Its symbol, as the token itself tells it', v.string()),
+    decimals: v.pipe(
+      v.nullable(nonNegativeInteger),
+      v.description('Digits of its smallest unit; null if it has none that can be used'),
+    ),
+    name: withWords('Its name, as the token itself tells it', v.string()),
+  }),
+)
 
 /** Where a row is. */
 export const rowPosition = v.pipe(
-  v.nullable(v.objectWithRest({ family: v.string() }, v.string())),
+  v.nullable(v.objectWithRest({ family: withWords('The protocol', v.string()) }, v.string())),
   v.description(
     'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
       'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
@@ -134,68 +173,77 @@ export const rowPosition = v.pipe(
   ),
 )
 
-const row = v.strictObject({
-  chain_id: chainId,
-  kind: v.picklist(ROW_KINDS),
-  token,
-  amount: v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
-  price_usd: v.pipe(v.nullable(text(DECIMAL)), v.description('US dollars per whole token, all digits that are known')),
-  price_source: v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
-  price_confidence: v.nullable(v.picklist(PRICE_CONFIDENCES)),
-  price_chain_id: v.pipe(
-    v.nullable(chainId),
-    v.description("The chain whose feed tells the price, if it is another than the row's: ether has Ethereum's"),
-  ),
-  price_marks: v.pipe(
-    v.array(v.picklist(PRICE_MARKS)),
-    v.description('What is to be known about a price by pools; empty for every other price'),
-  ),
-  value_usd: v.pipe(
-    v.nullable(usdFigure),
-    v.description('What is counted of it, negative for a debt; null if nothing is'),
-  ),
-  counted: v.pipe(v.boolean(), v.description('True if any of it is counted')),
-  reason: v.pipe(v.nullable(reason), v.description('Why nothing of it is counted; if several apply, the first')),
-  detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
-  not_counted: v.pipe(
-    v.nullable(
-      v.strictObject({
-        raw: text(UNSIGNED_INTEGER),
-        amount: v.nullable(text(DECIMAL)),
-        usd: v.nullable(usdFigure),
-        reason,
-      }),
+const row = named(
+  'Asset',
+  'What a wallet has of one token in one place, or owes',
+  v.strictObject({
+    chain_id: chainId,
+    kind: withWords('Native token, other token, liquidity, supply or debt', v.picklist(ROW_KINDS)),
+    token,
+    amount,
+    price_usd: v.pipe(
+      v.nullable(text(DECIMAL)),
+      v.description('US dollars per whole token, all digits that are known'),
     ),
-    v.description('The part of the amount that is not counted; null if all of it is'),
-  ),
-  withdrawable: v.pipe(
-    withdrawable,
-    v.description(
-      'What a withdrawal of this row alone would pay at this block, at price_usd: the pools’ money and the health of its ' +
-        'account included. Rows taken together may bring less. Null for what is in the wallet itself, for debts, and ' +
-        'where no endpoint tells',
+    price_source: withWords(
+      'What told the price; null without one',
+      v.nullable(v.picklist([...USD_PRICE_SOURCES, 'market_oracle', 'scope'])),
     ),
-  ),
-  limited_by: v.pipe(
-    limitedBy,
-    v.description(
-      'The first reason why withdrawable is less than amount: paused, halted, inactive, liquidity (nothing more is there), ' +
-        'health (its account’s debt holds it), price (of an oracle, missing), hook (of the pool), and others; else null',
+    price_confidence: withWords(
+      'How far it can be believed; null without a price',
+      v.nullable(v.picklist(PRICE_CONFIDENCES)),
     ),
-  ),
-  incomplete,
-  position: rowPosition,
-  frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
-  frozen_amount: v.optional(
-    v.pipe(
-      v.strictObject({ raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }),
-      v.description('Solana: what of it is in frozen accounts; it cannot be moved, and counts'),
+    price_chain_id: v.pipe(
+      v.nullable(chainId),
+      v.description("The chain whose feed tells the price, if it is another than the row's: ether has Ethereum's"),
     ),
-  ),
-  slot: v.optional(
-    v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
-  ),
-})
+    price_marks: v.pipe(
+      v.array(v.picklist(PRICE_MARKS)),
+      v.description('What is to be known about a price by pools; empty for every other price'),
+    ),
+    value_usd: v.pipe(
+      v.nullable(usdFigure),
+      v.description('What is counted of it, negative for a debt; null if nothing is'),
+    ),
+    counted: v.pipe(v.boolean(), v.description('True if any of it is counted')),
+    reason: v.pipe(v.nullable(reason), v.description('Why nothing of it is counted; if several apply, the first')),
+    detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
+    not_counted: v.pipe(
+      v.nullable(
+        v.strictObject({
+          ...amountFields,
+          usd: withWords('US dollars; null without a price', v.nullable(usdFigure)),
+          reason: withWords('Why it is not counted', reason),
+        }),
+      ),
+      v.description('The part of the amount that is not counted; null if all of it is'),
+    ),
+    withdrawable: v.pipe(
+      withdrawable,
+      v.description(
+        'What a withdrawal of this row alone would pay at this block, at price_usd: the pools’ money and the health of its ' +
+          'account included. Rows taken together may bring less. Null for what is in the wallet itself, for debts, and ' +
+          'where no endpoint tells',
+      ),
+    ),
+    limited_by: v.pipe(
+      limitedBy,
+      v.description(
+        'The first reason why withdrawable is less than amount: paused, halted, inactive, liquidity (nothing more is there), ' +
+          'health (its account’s debt holds it), price (of an oracle, missing), hook (of the pool), and others; else null',
+      ),
+    ),
+    incomplete,
+    position: rowPosition,
+    frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
+    frozen_amount: v.optional(
+      v.pipe(amount, v.description('Solana: what of it is in frozen accounts; it cannot be moved, and counts')),
+    ),
+    slot: v.optional(
+      v.pipe(text(UNSIGNED_INTEGER), v.description('On Solana, if rows of one answer were read at different slots')),
+    ),
+  }),
+)
 
 /** Success body of the assets, without `request_id`. */
 export const assetsOutput = v.strictObject({ data: v.array(row), pagination })

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { WatchSubject } from '../family/watch.ts'
 import { formatExact } from '../lib/number/decimal.ts'
 import { type Rational, rational } from '../lib/number/rational.ts'
+import { withWords } from '../lib/text/text_format.ts'
 
 /** The finality that a block must have to be evaluated. */
 export const FINALITY_LEVELS = ['latest', 'safe', 'finalized'] as const
@@ -12,7 +13,8 @@ export const threshold = v.pipe(
   v.string(),
   v.regex(/^\d{1,18}(\.\d{1,18})?$/, 'expected a decimal number such as "1.05"'),
 )
-const figure = v.string()
+const figure = withWords('Name of a figure of the family', v.string())
+const THRESHOLD_WORDS = 'A decimal number in the unit of the figure, as text'
 
 /** Blocks between two looks at a figure that takes long to read. */
 export const SAMPLE_BLOCKS = 20
@@ -32,10 +34,10 @@ export function getPace(shard: number): Pace {
 /** When a trigger fires: `when` of a request, and the stored clause. Names are not checked here. */
 export const clauseSchema = v.union(
   [
-    v.strictObject({ figure, below: threshold }),
-    v.strictObject({ figure, above: threshold }),
-    v.strictObject({ figure, is: v.boolean() }),
-    v.strictObject({ event: v.pipe(v.array(v.string()), v.minLength(1)) }),
+    v.strictObject({ figure, below: withWords(`Fires below it. ${THRESHOLD_WORDS}`, threshold) }),
+    v.strictObject({ figure, above: withWords(`Fires above it. ${THRESHOLD_WORDS}`, threshold) }),
+    v.strictObject({ figure, is: withWords('Fires while the figure is this', v.boolean()) }),
+    v.strictObject({ event: withWords('Fires at each of these events', v.pipe(v.array(v.string()), v.minLength(1))) }),
   ],
   'expected { figure, below }, { figure, above }, { figure, is } or { event: [types] }, thresholds as decimal text',
 )

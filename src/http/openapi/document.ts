@@ -18,7 +18,7 @@ import {
 } from './headers.ts'
 import { documentText, toParametersAndBody, toPathItems, withReceipt, withRequestId } from './operation.ts'
 import { READINESS } from './readiness.ts'
-import { ERROR_SCHEMA, type FailureResponse, failureRef, responseComponents } from './responses.ts'
+import { ERROR_SCHEMA, type FailureResponse, failureRef, REQUEST_ID, responseComponents } from './responses.ts'
 
 /** Version of the description; the version of the interface is the path's `/v1`. */
 const DOCUMENT_VERSION = '1.0.0'
@@ -208,9 +208,10 @@ function camel([first = '', ...others]: readonly string[]): string {
   return [first, ...others.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('')
 }
 
-const REQUEST_ID = { type: 'string' }
-
-const ALIVE = closedObject({ status: { const: 'alive' }, request_id: REQUEST_ID })
+const ALIVE = closedObject({
+  status: { const: 'alive', description: 'Always alive: a process that is not does not answer.' },
+  request_id: REQUEST_ID,
+})
 
 /** Refusals of a page, which requires no key: an invalid request, another method, or too large a head. */
 const PAGE_FAILURES: readonly FailureResponse[] = [
@@ -225,10 +226,16 @@ const KEYS = {
   properties: {
     keys: {
       type: 'array',
+      description: 'The keys (RFC 7517).',
       items: {
         type: 'object',
         properties: {
-          ...Object.fromEntries(['kty', 'crv', 'use', 'alg', 'x', 'kid'].map((name) => [name, { type: 'string' }])),
+          kty: { type: 'string', description: 'Kind of the key: OKP.' },
+          crv: { type: 'string', description: 'Its curve: Ed25519.' },
+          use: { type: 'string', description: 'What it is for: sig.' },
+          alg: { type: 'string', description: 'How it signs: EdDSA.' },
+          x: { type: 'string', description: 'The public key, base64url.' },
+          kid: { type: 'string', description: 'Its name, which receipts repeat as keyid.' },
           iat: { type: 'integer', description: 'When it began to sign, Unix seconds.' },
           exp: { type: 'integer', description: 'When it was retired; absent while it signs.' },
         },

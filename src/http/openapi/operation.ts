@@ -3,6 +3,7 @@ import { OWN_WORDS } from '../../lib/text/text_format.ts'
 import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
 import { type Example, getExampleParameters, getExampleValue, toParameterExample } from './example.ts'
+import { REQUEST_ID } from './responses.ts'
 
 /** Writes an OpenAPI 3.1 document. */
 export function documentText(document: {
@@ -80,15 +81,14 @@ const RECEIPT = {
   [OWN_WORDS]: RECEIPT_WORDS,
 }
 
-const REQUEST_ID = { type: 'string', description: 'Names the request in logs; also the header X-Request-Id' }
-
-/** Adds `request_id`, which the app adds to every success, to the schema of `Route.output`. */
+/** Adds `request_id`, which the app adds to every success, and words for `data` to the schema of `Route.output`. */
 export function withRequestId(schema: JsonSchema): JsonSchema {
-  const properties = (schema['properties'] ?? {}) as JsonSchema
+  const { data, ...properties } = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>
   const required = (schema['required'] ?? []) as readonly string[]
+  const words = data?.['type'] === 'array' ? 'The items, of a list in pages those of this page' : 'The answer'
   return {
     ...schema,
-    properties: { ...properties, request_id: REQUEST_ID },
+    properties: { ...(data && { data: { description: words, ...data } }), ...properties, request_id: REQUEST_ID },
     required: [...required, 'request_id'],
   }
 }

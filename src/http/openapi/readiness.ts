@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { createJsonSchema } from '../route/json_schema.ts'
+import { REQUEST_ID } from './responses.ts'
 
 /** Adds a description to a field. */
 function described<const Schema extends v.GenericSchema>(schema: Schema, words: string) {
@@ -24,8 +25,8 @@ const history = v.strictObject({
 })
 
 const triggers = v.strictObject({
-  chain_id: integer,
-  finality: v.string(),
+  chain_id: described(integer, 'Id of the chain.'),
+  finality: described(v.string(), 'The blocks that count for them.'),
   holder: described(v.nullable(v.string()), 'The process that evaluates them; null if none does.'),
   block: described(v.nullable(integer), 'The last evaluated block; null before the first.'),
   age_sec: described(v.nullable(integer), 'Age of that evaluation.'),
@@ -36,12 +37,12 @@ const triggers = v.strictObject({
 })
 
 const readiness = v.strictObject({
-  status: v.picklist(['ready', 'draining', 'not_ready']),
+  status: described(v.picklist(['ready', 'draining', 'not_ready']), 'draining: it is about to stop.'),
   reasons: described(
     v.array(reason),
     'What does not answer, even if readiness does not depend on it, as on one chain of several.',
   ),
-  database: v.boolean(),
+  database: described(v.boolean(), 'Whether the database answers.'),
   chains: described(v.record(v.string(), v.boolean()), 'By chain id.'),
   history: described(
     v.record(v.string(), history),
@@ -74,7 +75,7 @@ const readiness = v.strictObject({
   standby: described(
     v.union([
       v.strictObject({
-        answers: v.boolean(),
+        answers: described(v.boolean(), 'Whether it answers.'),
         lag_bytes: described(v.nullable(v.number()), 'What it has yet to replay; null if it does not answer.'),
         lag_seconds: described(
           v.nullable(v.number()),
@@ -85,7 +86,7 @@ const readiness = v.strictObject({
     ]),
     'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is unreachable, the primary reads.',
   ),
-  request_id: v.string(),
+  request_id: described(v.string(), REQUEST_ID.description),
 })
 
 /** Schema of the answer of `/readyz`. */

@@ -19,12 +19,15 @@ export function responseComponents(failures: readonly FailureResponse[]): Readon
   return Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+/** Schema of a request's id in every body. */
+export const REQUEST_ID = { type: 'string', description: 'Names the request in logs; also the header X-Request-Id' }
+
 /** Schema of every error's body. */
 export const ERROR_SCHEMA = closedObject({
   error: closedObject({
-    code: { type: 'string', enum: ERROR_CODES },
-    message: { type: 'string' },
-    request_id: { type: 'string' },
+    code: { type: 'string', enum: ERROR_CODES, description: 'For programs: what to do about it' },
+    message: { type: 'string', description: 'For people: what is wrong and what to change' },
+    request_id: REQUEST_ID,
   }),
 })
 

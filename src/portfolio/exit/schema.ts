@@ -1,14 +1,13 @@
 import * as v from 'valibot'
 import { evmAddress, usdFigure } from '../../finance/figure.ts'
-import { DECIMAL, text, UNSIGNED_INTEGER } from '../../lib/text/text_format.ts'
-import { rowPosition, token } from '../schema.ts'
+import { withWords } from '../../lib/text/text_format.ts'
+import { amount, amountFields, rowPosition, token } from '../schema.ts'
 import { ROW_KINDS } from '../sum/row.ts'
 import { EXIT_REASONS } from './attribute.ts'
 import { EXECUTIONS } from './read.ts'
 
-const amount = { raw: text(UNSIGNED_INTEGER), amount: v.nullable(text(DECIMAL)) }
 const valued = v.strictObject({
-  ...amount,
+  ...amountFields,
   usd: v.pipe(v.nullable(usdFigure), v.description('What counts of it, negative for a debt; null if nothing does')),
 })
 
@@ -37,7 +36,7 @@ export const exitOutput = v.strictObject({
       v.array(
         v.strictObject({
           token,
-          amount: v.strictObject(amount),
+          amount,
           from: v.pipe(
             v.nullable(evmAddress),
             v.description('The contract whose tokens were lent for the call; null if they were made up for it'),
@@ -46,26 +45,29 @@ export const exitOutput = v.strictObject({
       ),
       v.description('Money from elsewhere that repaid the debts, and is subtracted; empty if nothing was repaid'),
     ),
-    rows: v.array(
-      v.strictObject({
-        kind: v.picklist(ROW_KINDS),
-        token,
-        position: rowPosition,
-        book: v.pipe(valued, v.description('The row of `/v1/portfolio/assets` at the block')),
-        arrives: v.pipe(
-          v.nullable(valued),
-          v.description('What arrives of it, of a debt what is repaid; null if nothing does'),
-        ),
-        blocked_by: v.pipe(
-          v.nullable(v.picklist(EXIT_REASONS)),
-          v.description(
-            'Why not all of it arrives: paused, no_liquidity (its market does not have so much), hook_forbids, ' +
-              'token_refuses, insolvent (its account owes more than it owns), unfunded (no contract lends what its debt ' +
-              'needs), too_costly (of gas or time), unsupported (not executed, or a refusal that is not known); null if all does',
+    rows: withWords(
+      'Every row of the book on the chain',
+      v.array(
+        v.strictObject({
+          kind: withWords('Native token, other token, liquidity, supply or debt', v.picklist(ROW_KINDS)),
+          token,
+          position: rowPosition,
+          book: v.pipe(valued, v.description('The row of `/v1/portfolio/assets` at the block')),
+          arrives: v.pipe(
+            v.nullable(valued),
+            v.description('What arrives of it, of a debt what is repaid; null if nothing does'),
           ),
-        ),
-        detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
-      }),
+          blocked_by: v.pipe(
+            v.nullable(v.picklist(EXIT_REASONS)),
+            v.description(
+              'Why not all of it arrives: paused, no_liquidity (its market does not have so much), hook_forbids, ' +
+                'token_refuses, insolvent (its account owes more than it owns), unfunded (no contract lends what its debt ' +
+                'needs), too_costly (of gas or time), unsupported (not executed, or a refusal that is not known); null if all does',
+            ),
+          ),
+          detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
+        }),
+      ),
     ),
     executed_as: v.pipe(
       v.nullable(v.picklist(EXECUTIONS)),

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
+import { chainId } from '../../finance/figure.ts'
 import { dataOutput, isoTimestamp, listOutput } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
-import { nonNegativeInteger } from '../../lib/text/text_format.ts'
+import { named, nonNegativeInteger, withWords } from '../../lib/text/text_format.ts'
 import { MESSAGE_TYPES } from '../message.ts'
 import { type Delivery, type StoredTrigger, TRIGGER_STATES } from '../stored.ts'
 import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'
@@ -9,80 +10,118 @@ import { clauseSchema, FINALITY_LEVELS } from '../trigger.ts'
 /* Schemas of answers about triggers. */
 
 const webhookEntries = {
-  id: v.string(),
-  url: v.string(),
-  name: v.string(),
-  // Verifies signatures `v1a`.
-  public_key: v.string(),
-  status: v.picklist(['active', 'failing', 'stopped']),
-  failing_since: v.nullable(isoTimestamp),
-  // Until then messages are also signed with the previous secret.
-  overlap_until: v.nullable(isoTimestamp),
-  created_at: isoTimestamp,
+  id: withWords('Id of the webhook', v.string()),
+  url: withWords('Where messages are posted', v.string()),
+  name: withWords('Label of the webhook', v.string()),
+  public_key: withWords('Verifies the signatures `v1a` of its messages', v.string()),
+  status: withWords(
+    'active; failing: its last message did not arrive; stopped: nothing is posted until it is made active',
+    v.picklist(['active', 'failing', 'stopped']),
+  ),
+  failing_since: withWords('When it began to fail; null if it does not', v.nullable(isoTimestamp)),
+  overlap_until: withWords(
+    'Until when messages are also signed with the secret before; null if they are not',
+    v.nullable(isoTimestamp),
+  ),
+  created_at: withWords('When it was made', isoTimestamp),
 }
-export const webhookOutput = dataOutput(v.strictObject(webhookEntries))
-export const webhooksOutput = v.strictObject({ data: v.array(v.strictObject(webhookEntries)) })
-// The secret is shown once.
-export const secretOutput = dataOutput(v.strictObject({ ...webhookEntries, secret: v.string() }))
-export const idOutput = dataOutput(v.strictObject({ id: v.string() }))
-// More: the remaining messages need another request, after the message of that id.
+const webhook = named('Webhook', 'An address that messages are posted to', v.strictObject(webhookEntries))
+export const webhookOutput = dataOutput(webhook)
+export const webhooksOutput = v.strictObject({ data: v.array(webhook) })
+export const secretOutput = dataOutput(
+  named(
+    'WebhookWithSecret',
+    'A webhook and its new secret',
+    v.strictObject({
+      ...webhookEntries,
+      secret: withWords('Signs its messages (Standard Webhooks); shown this once', v.string()),
+    }),
+  ),
+)
+export const idOutput = dataOutput(v.strictObject({ id: withWords('Id of what was changed or sent', v.string()) }))
 export const redeliveredOutput = dataOutput(
-  v.strictObject({ redelivered: nonNegativeInteger, more: v.boolean(), after: v.nullable(v.string()) }),
+  v.strictObject({
+    redelivered: withWords('Messages that will be posted again', nonNegativeInteger),
+    more: withWords('True if others need another request', v.boolean()),
+    after: withWords('The message to begin after then; null if there are no others', v.nullable(v.string())),
+  }),
 )
 
-const triggerSchema = v.strictObject({
-  id: v.string(),
-  name: v.nullable(v.string()),
-  chain_id: nonNegativeInteger,
-  family: v.string(),
-  subject: v.record(v.string(), v.string()),
-  when: clauseSchema,
-  clear: v.nullable(v.string()),
-  for_blocks: nonNegativeInteger,
-  finality: v.picklist(FINALITY_LEVELS),
-  webhook_id: v.nullable(v.string()),
-  state: v.picklist(TRIGGER_STATES),
-  paused_for: v.nullable(v.picklist(['owner', 'credits'])),
-  // The figure at the last change.
-  value: v.nullable(v.string()),
-  changes: nonNegativeInteger,
-  since_block: v.nullable(nonNegativeInteger),
-  expires_at: v.nullable(isoTimestamp),
-  created_at: isoTimestamp,
-})
+const triggerSchema = named(
+  'Trigger',
+  'What is watched, and how it stands',
+  v.strictObject({
+    id: withWords('Id of the trigger', v.string()),
+    name: withWords('Its label; null without one', v.nullable(v.string())),
+    chain_id: chainId,
+    family: withWords('Protocol of what it watches', v.string()),
+    subject: withWords('The position that it watches, by the fields of its family', v.record(v.string(), v.string())),
+    when: withWords('What fires it', clauseSchema),
+    clear: withWords('Level of the figure at which it arms again; null where it needs none', v.nullable(v.string())),
+    for_blocks: withWords('Blocks in a row for which the condition must hold', nonNegativeInteger),
+    finality: withWords('Which blocks count', v.picklist(FINALITY_LEVELS)),
+    webhook_id: withWords('Webhook that gets its messages; null: the feed alone', v.nullable(v.string())),
+    state: withWords('How it stands now', v.picklist(TRIGGER_STATES)),
+    paused_for: withWords(
+      'Whether its owner paused it or credits ran out; null if it is not paused',
+      v.nullable(v.picklist(['owner', 'credits'])),
+    ),
+    value: withWords('Its figure at the last change; null before the first', v.nullable(v.string())),
+    changes: withWords('How often it fired or armed again', nonNegativeInteger),
+    since_block: withWords('Block at which its state began; null before the first', v.nullable(nonNegativeInteger)),
+    expires_at: withWords('When it ends by itself; null: never', v.nullable(isoTimestamp)),
+    created_at: withWords('When it was made', isoTimestamp),
+  }),
+)
 export const triggerOutput = dataOutput(triggerSchema)
 export const triggersOutput = listOutput(triggerSchema)
 
 const deliveryEntries = {
-  id: v.string(),
-  type: v.picklist(MESSAGE_TYPES),
-  change: v.nullable(nonNegativeInteger),
-  created_at: isoTimestamp,
-  webhook_id: v.nullable(v.string()),
-  // Feed: the message was not posted.
-  status: v.picklist(['due', 'delivered', 'dead', 'feed']),
-  next_try_at: v.nullable(isoTimestamp),
-  tries: v.array(
-    v.strictObject({
-      at: isoTimestamp,
-      status_code: v.nullable(nonNegativeInteger),
-      failure: v.nullable(v.string()),
-      latency_ms: nonNegativeInteger,
-    }),
+  id: withWords('Id of the message, which its recipient gets as `webhook-id`', v.string()),
+  type: withWords('What it tells', v.picklist(MESSAGE_TYPES)),
+  change: withWords('Number of the trigger’s change; null if it tells none', v.nullable(nonNegativeInteger)),
+  created_at: withWords('When it was written', isoTimestamp),
+  webhook_id: withWords('Webhook that it is posted to; null: the feed alone', v.nullable(v.string())),
+  status: withWords(
+    'due: to be posted; delivered; dead: given up; feed: not posted',
+    v.picklist(['due', 'delivered', 'dead', 'feed']),
+  ),
+  next_try_at: withWords('When it is posted next; null if it is not', v.nullable(isoTimestamp)),
+  tries: withWords(
+    'Every time that it was posted, the first one first',
+    v.array(
+      v.strictObject({
+        at: withWords('When', isoTimestamp),
+        status_code: withWords('Status of the answer; null without one', v.nullable(nonNegativeInteger)),
+        failure: withWords('Why it did not arrive; null if it did', v.nullable(v.string())),
+        latency_ms: withWords('Milliseconds until the answer or the failure', nonNegativeInteger),
+      }),
+    ),
   ),
 }
-export const deliveriesOutput = listOutput(v.strictObject(deliveryEntries))
-export const deadLettersOutput = listOutput(v.strictObject({ trigger_id: v.nullable(v.string()), ...deliveryEntries }))
+export const deliveriesOutput = listOutput(
+  named('Delivery', 'A message and how it was posted', v.strictObject(deliveryEntries)),
+)
+export const deadLettersOutput = listOutput(
+  v.strictObject({
+    trigger_id: withWords('Trigger that it is about; null for a test', v.nullable(v.string())),
+    ...deliveryEntries,
+  }),
+)
 
 export const eventsOutput = v.strictObject({
   data: v.array(
-    v.strictObject({
-      id: v.string(),
-      type: v.picklist(MESSAGE_TYPES),
-      timestamp: v.string(),
-      text: v.string(),
-      data: v.record(v.string(), v.unknown()),
-    }),
+    named(
+      'Message',
+      'A message as webhooks get it',
+      v.strictObject({
+        id: withWords('Its id; `after` continues behind it', v.string()),
+        type: withWords('What it tells', v.picklist(MESSAGE_TYPES)),
+        timestamp: withWords('When it was written, ISO 8601', v.string()),
+        text: withWords('The same in a sentence, for people', v.string()),
+        data: withWords('The trigger, its change, the figure and the block', v.record(v.string(), v.unknown())),
+      }),
+    ),
   ),
 })
 

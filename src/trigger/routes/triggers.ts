@@ -19,6 +19,7 @@ import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
 import { compareRational } from '../../lib/number/rational.ts'
 import { isJsonObject } from '../../lib/text/json.ts'
+import { withWords } from '../../lib/text/text_format.ts'
 import {
   findTrigger,
   listDeliveries,
@@ -82,7 +83,7 @@ const EXPECTED_CHANGE =
 const changeBody = v.pipe(
   v.strictObject({
     ...v.partial(v.strictObject(settings)).entries,
-    paused: v.optional(v.boolean('expected true or false')),
+    paused: v.optional(withWords('True pauses it, false starts it again', v.boolean('expected true or false'))),
   }),
   v.check((body) => Object.keys(body).length > 0, EXPECTED_CHANGE),
 )

@@ -3,6 +3,7 @@ import { instantFrom, instantTo } from '../../http/request/input.ts'
 import { idParameter, integerBetween, label } from '../../http/request/schema.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import { CodedError } from '../../lib/error.ts'
+import { withWords } from '../../lib/text/text_format.ts'
 import { AddressError, resolveWebhookTarget } from '../deliver/address.ts'
 import { deriveWebhookSecret, formatPublicKey } from '../deliver/sign.ts'
 import {
@@ -37,8 +38,8 @@ const REDELIVER_MAX = 10_000
 const REDELIVER_MS = 8_000
 
 const oneInput = v.object({ id: v.pipe(idParameter, v.description('Id of the webhook.')) })
-const name = label(NAME_LENGTH_MAX)
-const url = v.string('expected a URL')
+const name = withWords('Label of the webhook', label(NAME_LENGTH_MAX))
+const url = withWords('Where messages are posted, an https URL', v.string('expected a URL'))
 const messageId = v.pipe(v.string('expected ids of messages'), v.uuid('expected ids of messages'))
 const EXPECTED_IDS = `expected 1 to ${REDELIVER_IDS_MAX} ids of messages`
 
@@ -49,11 +50,12 @@ const redeliverBody = v.pipe(
         v.array(messageId, EXPECTED_IDS),
         v.minLength(1, EXPECTED_IDS),
         v.maxLength(REDELIVER_IDS_MAX, EXPECTED_IDS),
+        v.description('Ids of these messages, instead of from and to'),
       ),
     ),
     from: v.optional(instantFrom),
     to: v.optional(instantTo),
-    after: v.optional(messageId),
+    after: v.optional(withWords('`after` of the answer before, to go on', messageId)),
   }),
   v.check(
     ({ ids, from, to }) => [from, to].every((each) => (each === undefined) === (ids !== undefined)),
@@ -154,7 +156,7 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       body: v.strictObject({
         url: v.optional(url),
         name: v.optional(name),
-        status: v.optional(v.literal('active', 'expected "active"')),
+        status: v.optional(withWords('active: starts it again', v.literal('active', 'expected "active"'))),
       }),
       output: webhookOutput,
       async prepare({ id, url, name, status }) {
@@ -178,7 +180,12 @@ export function webhookRoutes(services: () => TriggerServices): readonly Route[]
       method: 'POST',
       path: `${base}/:id/rotate`,
       summary: 'Gives a webhook a new secret. Meanwhile messages are signed with both.',
-      body: v.strictObject({ overlap_sec: v.optional(integerBetween(0, OVERLAP_SEC_MAX), OVERLAP_SEC) }),
+      body: v.strictObject({
+        overlap_sec: v.optional(
+          withWords('Seconds for which the secret before signs too', integerBetween(0, OVERLAP_SEC_MAX)),
+          OVERLAP_SEC,
+        ),
+      }),
       output: secretOutput,
       prepare: async (request) => prepareRotation(request.id, request.overlap_sec),
     }),
