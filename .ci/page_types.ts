@@ -14,6 +14,7 @@ const FILE = join(import.meta.dir, '../src/dashboard/answers.d.ts')
 const SHAPES = join(import.meta.dir, '../src/dashboard/lib/shapes.d.ts')
 
 interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> }
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
@@ -27,11 +28,18 @@ interface Operation {
 type Path = readonly string[]
 
 function listAnswers(text: string, shown: ReadonlyMap<string, readonly Path[]>): string[] {
-  const { paths } = JSON.parse(text) as Document
+  const { paths, components } = JSON.parse(text) as Document
+  const inline = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(inline)
+    if (typeof node !== 'object' || node === null) return node
+    const shared = '$ref' in node ? components.schemas[String(node.$ref).split('/').at(-1) ?? ''] : undefined
+    return Object.fromEntries(Object.entries(shared ?? node).map(([key, value]) => [key, inline(value)]))
+  }
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) => {
       const name = `${method.toUpperCase()} ${path}`
-      const schema = (responses['200'] ?? responses['201'])?.content?.['application/json']?.schema
+      const answer = (responses['200'] ?? responses['201'])?.content?.['application/json']
+      const schema = answer && (inline(answer.schema) as JsonSchema)
       const parts = shown.get(name)
       if (schema === undefined || parts === undefined) return []
       return [`  '${name}': ${withoutComments(typeText(reached(schema, parts), 1))}`]

@@ -9,6 +9,7 @@ import { createJsonSchema, enumKeyword, getFieldSchemas, type JsonSchema } from 
 import type { Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 import { groupBy } from '../lib/group_by.ts'
+import { OWN_WORDS } from '../lib/text/text_format.ts'
 
 /** Name and version that `initialize` returns. */
 export const SERVER_INFO = { name: 'walletscope', version: packageJson.version }
@@ -237,6 +238,13 @@ function mergeShapes(shapes: readonly JsonSchema[]): JsonSchema {
   if (others.length === 0) return first
   // Words of one type are one list: of some protocols, some may be refused.
   const isList = shapes.every((shape) => Array.isArray(shape['enum']) && shape['type'] === first['type'])
+  const fields = shapes.map((shape) => shape['properties'] as Readonly<Record<string, JsonSchema>> | undefined)
+  if (fields.every((each) => each !== undefined)) {
+    const names = [...new Set(fields.flatMap(Object.keys))]
+    const collect = (name: string) => fields.flatMap((each): readonly JsonSchema[] => (each[name] ? [each[name]] : []))
+    const properties = names.map((name) => [name, mergeShapes(collect(name))] as const)
+    return { type: 'object', properties: Object.fromEntries(properties) }
+  }
   if (!isList) return { anyOf: [first, ...others] }
   return { ...first, ...enumKeyword([...new Set(shapes.flatMap((shape) => shape['enum'] as unknown[]))]) }
 }
@@ -255,9 +263,12 @@ function noteProtocols(fields: readonly GivenField[], codes: readonly string[]):
 
 /** Common arguments in fewer words. An argument that is not among them has the words of its route. */
 const BRIEF: ReadonlyMap<string, string> = new Map([
+  ['wallet', 'Address of the wallet.'],
+  ['wallets', 'Up to 500 addresses of wallets.'],
   ['chain_id', 'Chain id.'],
+  ['market_id', 'Name of an Aave market, or id of a Morpho market.'],
   ['at_block', 'Block to answer for; needs chain_id.'],
-  ['at_time', 'Moment to answer for: Unix seconds, YYYY-MM-DD or ISO 8601, UTC; not with at_block.'],
+  ['at_time', 'Moment to answer for: Unix seconds or ISO 8601; not with at_block.'],
   ['receipt', 'Adds a receipt for 2 credits.'],
   ['tokens', 'Up to 100 further token addresses, separated by commas; needs chain_id.'],
   ['target_health_factor', 'Health factor that safe amounts leave.'],
@@ -273,7 +284,18 @@ function getBrief(name: string, { enum: words }: JsonSchema): string | undefined
 
 /** Keywords that a model does not need: the answer to a wrong value says what is expected, and so do descriptions. */
 const UNNEEDED = new Set([
-  ...['examples', 'x-format', 'pattern', 'minLength', 'maxLength', 'minItems', 'additionalProperties', CHAIN_IDS],
+  ...[
+    'title',
+    OWN_WORDS,
+    'examples',
+    'x-format',
+    'pattern',
+    'minLength',
+    'maxLength',
+    'minItems',
+    'additionalProperties',
+    CHAIN_IDS,
+  ],
 ])
 /** Bounds beyond these are met by no caller, or go without saying. */
 const MAXIMUM_TOLD_MAX = 1_000_000
@@ -288,11 +310,15 @@ function shortenSchema(schema: JsonSchema): JsonSchema {
     if (keyword === 'maximum' && Number(value) > MAXIMUM_TOLD_MAX) return []
     if (keyword === 'minimum' && Number(value) < MINIMUM_TOLD_MIN) return []
     if (keyword === 'items') return [[keyword, shortenSchema(value as JsonSchema)]]
-    if (keyword === 'anyOf') return [[keyword, (value as JsonSchema[]).map(shortenSchema)]]
     if (keyword !== 'properties') return [[keyword, value]]
     const properties = Object.entries(value as Record<string, JsonSchema>)
-    return [[keyword, Object.fromEntries(properties.map(([name, inner]) => [name, shortenSchema(inner)]))]]
+    // The names of an argument's own fields say enough.
+    const withoutWords = ({ description, ...inner }: JsonSchema) => shortenSchema(inner)
+    return [[keyword, Object.fromEntries(properties.map(([name, inner]) => [name, withoutWords(inner)]))]]
   })
-  const { oneOf, ...rest } = Object.fromEntries(entries)
-  return Array.isArray(oneOf) ? { ...rest, ...mergeShapes(oneOf.map(shortenSchema)) } : rest
+  const { oneOf, anyOf, ...rest } = Object.fromEntries(entries)
+  const kinds = (oneOf ?? anyOf) as readonly JsonSchema[] | undefined
+  if (kinds === undefined) return rest
+  const { description, ...merged } = mergeShapes(kinds.map(shortenSchema))
+  return { ...merged, ...rest }
 }

@@ -98,34 +98,41 @@ export const balanceOutput = v.strictObject({
       'Chains that could not be read: nothing of them is counted',
       v.array(v.strictObject({ chain_id: chainId, because: withWords('The reason in a sentence', v.string()) })),
     ),
-    coverage: v.strictObject({
-      tokens_asked: v.pipe(nonNegativeInteger, v.description('Tokens whose balances were asked for, over all chains')),
-      token_lists: withWords('Lists whose tokens were asked for', v.array(v.string())),
-      families: withWords('Protocols that were read', v.array(v.string())),
-      not_read: v.pipe(
-        v.array(v.string()),
-        v.description('Holdings that were not read, debts first: each of those begins `debts in`'),
-      ),
-      nfts: v.optional(
-        v.pipe(
+    coverage: named(
+      'Coverage',
+      'What was read of the wallet, and what was not',
+      v.strictObject({
+        tokens_asked: v.pipe(
           nonNegativeInteger,
-          v.description('On Solana: tokens of one unit without decimals, those of positions apart; they have no row'),
+          v.description('Tokens whose balances were asked for, over all chains'),
         ),
-      ),
-      found_by: v.optional(
-        v.pipe(
-          v.array(
-            v.strictObject({
-              family: withWords('The protocol', v.string()),
-              complete: withWords('True if none of its positions can be missing', v.boolean()),
-              by: withWords('How they were found', v.string()),
-              markets: v.optional(withWords('Markets in which they were looked for', nonNegativeInteger)),
-            }),
+        token_lists: withWords('Lists whose tokens were asked for', v.array(v.string())),
+        families: withWords('Protocols that were read', v.array(v.string())),
+        not_read: v.pipe(
+          v.array(v.string()),
+          v.description('Holdings that were not read, debts first: each of those begins `debts in`'),
+        ),
+        nfts: v.optional(
+          v.pipe(
+            nonNegativeInteger,
+            v.description('On Solana: tokens of one unit without decimals, those of positions apart; they have no row'),
           ),
-          v.description("On Solana: how a family's positions were found; if not complete there may be others"),
         ),
-      ),
-    }),
+        found_by: v.optional(
+          v.pipe(
+            v.array(
+              v.strictObject({
+                family: withWords('The protocol', v.string()),
+                complete: withWords('True if none of its positions can be missing', v.boolean()),
+                by: withWords('How they were found', v.string()),
+                markets: v.optional(withWords('Markets in which they were looked for', nonNegativeInteger)),
+              }),
+            ),
+            v.description("On Solana: how a family's positions were found; if not complete there may be others"),
+          ),
+        ),
+      }),
+    ),
   }),
 })
 

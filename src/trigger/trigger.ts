@@ -13,8 +13,9 @@ export const threshold = v.pipe(
   v.string(),
   v.regex(/^\d{1,18}(\.\d{1,18})?$/, 'expected a decimal number such as "1.05"'),
 )
-const figure = withWords('Name of a figure of the family', v.string())
-const THRESHOLD_WORDS = 'A decimal number in the unit of the figure, as text'
+const figure = withWords('Figure of the family', v.string())
+/** What a threshold is. */
+export const THRESHOLD_WORDS = "Decimal text in the figure's unit"
 
 /** Blocks between two looks at a figure that takes long to read. */
 export const SAMPLE_BLOCKS = 20
@@ -34,9 +35,9 @@ export function getPace(shard: number): Pace {
 /** When a trigger fires: `when` of a request, and the stored clause. Names are not checked here. */
 export const clauseSchema = v.union(
   [
-    v.strictObject({ figure, below: withWords(`Fires below it. ${THRESHOLD_WORDS}`, threshold) }),
-    v.strictObject({ figure, above: withWords(`Fires above it. ${THRESHOLD_WORDS}`, threshold) }),
-    v.strictObject({ figure, is: withWords('Fires while the figure is this', v.boolean()) }),
+    v.strictObject({ figure, below: withWords(THRESHOLD_WORDS, threshold) }),
+    v.strictObject({ figure, above: withWords(THRESHOLD_WORDS, threshold) }),
+    v.strictObject({ figure, is: withWords('Fires while it is this', v.boolean()) }),
     v.strictObject({ event: withWords('Fires at each of these events', v.pipe(v.array(v.string()), v.minLength(1))) }),
   ],
   'expected { figure, below }, { figure, above }, { figure, is } or { event: [types] }, thresholds as decimal text',

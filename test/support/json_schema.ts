@@ -3,7 +3,16 @@
 type Node = any
 
 /** Keywords that restrict no values. */
-const ANNOTATIONS = new Set(['x-format', 'description', 'default', 'title', 'examples', 'x-chain-ids'])
+const ANNOTATIONS = new Set([
+  'x-format',
+  'x-unit',
+  'externalDocs',
+  'description',
+  'default',
+  'title',
+  'examples',
+  'x-chain-ids',
+])
 
 /** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */
 export function findMismatches(schema: Node, value: unknown, document: Node, place = ''): string[] {

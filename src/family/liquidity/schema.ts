@@ -5,10 +5,12 @@ import {
   DECIMAL,
   fixedDecimal,
   INTEGER,
+  named,
   nonNegativeInteger,
   pagination,
   text,
   UNSIGNED_INTEGER,
+  withWords,
 } from '../../lib/text/text_format.ts'
 import { FLOW_PRICE_SOURCES } from './position_history/flow_price.ts'
 import { PNL_STATUSES } from './position_history/pnl.ts'
@@ -18,38 +20,76 @@ export const unsignedText = text(UNSIGNED_INTEGER)
 /** A decimal, all digits. */
 const decimalText = text(DECIMAL)
 /** Raw units of a token, and whole tokens. */
-export const amount = v.strictObject({ raw: unsignedText, amount: decimalText })
+export const amount = named(
+  'TokenAmount',
+  'An amount of a token',
+  v.strictObject({
+    raw: withWords('Smallest units of the token', unsignedText),
+    amount: withWords('Whole tokens, all digits', decimalText),
+  }),
+)
 /** Amounts of both tokens, in raw units and whole tokens. */
-export const amounts = v.strictObject({ token0: amount, token1: amount })
+export const amounts = named(
+  'TokenAmounts',
+  'Amounts of both tokens',
+  v.strictObject({ token0: amount, token1: amount }),
+)
 /** A tick or another number that may be negative, in digits. */
 export const integerText = text(INTEGER)
 /** US dollars, null if a price is missing. */
 export const usdOrNullText = v.nullable(text(fixedDecimal(6)))
+
+function buildToken(name: string, address: v.GenericSchema) {
+  return named(
+    name,
+    'A token, whose words are its own',
+    v.strictObject({
+      id: withWords('Its address', address),
+      symbol: withWords('Its symbol, as the token itself tells it', v.string()),
+      decimals: withWords('Digits of its smallest unit', v.pipe(v.number(), v.integer())),
+      name: withWords('Its name, as the token itself tells it', v.string()),
+    }),
+  )
+}
+
+/** What a value of a position's amounts is. */
+export const WORTH = 'US dollars of these amounts; null if a price is missing'
+
 /** A token of a position. */
-export const positionToken = v.strictObject({
-  id: evmAddress,
-  symbol: v.string(),
-  decimals: v.pipe(v.number(), v.integer()),
-  name: v.string(),
-})
+export const positionToken = buildToken('Token', evmAddress)
+/** A token of a position on Solana. */
+export const solanaToken = buildToken('SolanaToken', base58Address)
 
 /** What holds a position for its owner. */
 export const custodian = v.pipe(
-  v.nullable(v.strictObject({ address: evmAddress, kind: v.string() })),
+  v.nullable(
+    v.strictObject({
+      address: withWords('Its contract', evmAddress),
+      kind: withWords('What it is', v.string()),
+    }),
+  ),
   v.description('What holds the position for its owner, such as a farm; null if the owner does'),
 )
 
 /** A reward of a position. */
-export const reward = v.strictObject({
-  token: positionToken,
-  raw: unsignedText,
-  amount: decimalText,
-  usd: usdOrNullText,
-  penalty: v.pipe(
-    v.nullable(v.strictObject({ raw: unsignedText, until: nonNegativeInteger })),
-    v.description('What claiming it now forfeits besides, and until when, Unix seconds; null if nothing'),
-  ),
-})
+export const reward = named(
+  'Reward',
+  'What a position is owed beside fees',
+  v.strictObject({
+    token: positionToken,
+    ...amount.entries,
+    usd: withWords('US dollars; null without a price', usdOrNullText),
+    penalty: v.pipe(
+      v.nullable(
+        v.strictObject({
+          raw: withWords('Smallest units that are forfeited', unsignedText),
+          until: withWords('Unix seconds at which nothing is forfeited any more', nonNegativeInteger),
+        }),
+      ),
+      v.description('What claiming it now forfeits besides, and until when, Unix seconds; null if nothing'),
+    ),
+  }),
+)
 /** Words for the rewards of a position. */
 export const REWARDS = 'what claiming each reward pays now; neither in usd nor in pnl'
 
@@ -57,26 +97,37 @@ function tokenPrices<Source extends v.GenericSchema, Confidence extends v.Generi
   source: Source,
   confidence: Confidence,
 ) {
-  const [priceSource, priceConfidence] = [v.nullable(source), v.nullable(confidence)]
+  const price = withWords('US dollars per whole token; null without a price', usdOrNullText)
+  const priceSource = withWords('What told that price; null without one', v.nullable(source))
+  const priceConfidence = withWords('How far it can be believed; null without a price', v.nullable(confidence))
   return {
-    token0_price: usdOrNullText,
+    token0_price: price,
     token0_price_source: priceSource,
     token0_price_confidence: priceConfidence,
-    token1_price: usdOrNullText,
+    token1_price: price,
     token1_price_source: priceSource,
     token1_price_confidence: priceConfidence,
   }
 }
 
-const rangePrices = { current: decimalText, lower: decimalText, upper: decimalText }
+const rangePrices = {
+  current: withWords('The price of the pool now', decimalText),
+  lower: withWords('The price at the lower end of the range', decimalText),
+  upper: withWords('The price at the upper end of the range', decimalText),
+}
+const prices = named(
+  'RangePrices',
+  'Whole token1 per whole token0, 18 significant digits',
+  v.strictObject({
+    ...rangePrices,
+    inverse: named('InverseRangePrices', 'Whole token0 per whole token1', v.strictObject(rangePrices)),
+  }),
+)
 
 /** Fields about a range that `full=true` adds. */
 export const rangeFigures = {
   in_range: withFull(v.boolean(), "whether the pool's tick is within the range"),
-  prices: withFull(
-    v.strictObject({ ...rangePrices, inverse: v.strictObject(rangePrices) }),
-    'whole token1 per whole token0, and the inverse; 18 significant digits',
-  ),
+  prices: withFull(prices, 'whole token1 per whole token0, and the inverse; 18 significant digits'),
 }
 
 const percentage = text(fixedDecimal(4, { signed: true }))
@@ -90,51 +141,70 @@ function percent(words: string) {
 }
 
 /** Profit and loss of a position. US dollars, percent; negative is worse for the owner. Gas is not counted. */
-const pnl = v.strictObject({
-  token_id: unsignedText,
-  chain_id: chainId,
-  pnl_usd_value: usd('Realized and unrealized: all that was received and is held, less all deposits at their own time'),
-  pnl_percentage: percent('pnl_usd_value of time_weighted_average_capital'),
-  time_weighted_average_capital: usd(
-    'Cost of what was in the position, averaged over the time that something was; all deposits if that took no time',
-  ),
-  hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),
-  alpha_vs_hodl_gross_usd_value: usd('All that was received and is held, less hodl_gross_benchmark_usd_value'),
-  alpha_vs_hodl_gross_percentage: percent('alpha_vs_hodl_gross_usd_value of hodl_gross_benchmark_usd_value'),
-  net_impermanent_loss: usd('pure_impermanent_loss and all fees; equal to lp_divergence_pnl_usd_value'),
-  net_impermanent_loss_percentage: percent('net_impermanent_loss of what the twin of market_pnl_usd_value got and has'),
-  pure_impermanent_loss: usd(
-    'Without fees, the difference to holding the same tokens and selling the same shares of them',
-  ),
-  pure_impermanent_loss_percentage: percent('pure_impermanent_loss of the same'),
-  market_pnl_usd_value: usd(
-    'Profit of a twin that holds the deposited tokens and sells the same share of them whenever liquidity is withdrawn',
-  ),
-  lp_divergence_pnl_usd_value: usd('pnl_usd_value less market_pnl_usd_value'),
-  realized_usd_value: usd('Principal and fees that were collected, less the cost of that principal'),
-  unrealized_usd_value: usd('What is in the position and what can be collected, less its cost'),
-  is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
-})
+const pnl = named(
+  'ProfitAndLoss',
+  'What a position has brought since it was made; gas is not counted',
+  v.strictObject({
+    token_id: withWords('Id of the position within its manager', unsignedText),
+    chain_id: chainId,
+    pnl_usd_value: usd(
+      'Realized and unrealized: all that was received and is held, less all deposits at their own time',
+    ),
+    pnl_percentage: percent('pnl_usd_value of time_weighted_average_capital'),
+    time_weighted_average_capital: usd(
+      'Cost of what was in the position, averaged over the time that something was; all deposits if that took no time',
+    ),
+    hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),
+    alpha_vs_hodl_gross_usd_value: usd('All that was received and is held, less hodl_gross_benchmark_usd_value'),
+    alpha_vs_hodl_gross_percentage: percent('alpha_vs_hodl_gross_usd_value of hodl_gross_benchmark_usd_value'),
+    net_impermanent_loss: usd('pure_impermanent_loss and all fees; equal to lp_divergence_pnl_usd_value'),
+    net_impermanent_loss_percentage: percent(
+      'net_impermanent_loss of what the twin of market_pnl_usd_value got and has',
+    ),
+    pure_impermanent_loss: usd(
+      'Without fees, the difference to holding the same tokens and selling the same shares of them',
+    ),
+    pure_impermanent_loss_percentage: percent('pure_impermanent_loss of the same'),
+    market_pnl_usd_value: usd(
+      'Profit of a twin that holds the deposited tokens and sells the same share of them whenever liquidity is withdrawn',
+    ),
+    lp_divergence_pnl_usd_value: usd('pnl_usd_value less market_pnl_usd_value'),
+    realized_usd_value: usd('Principal and fees that were collected, less the cost of that principal'),
+    unrealized_usd_value: usd('What is in the position and what can be collected, less its cost'),
+    is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
+  }),
+)
 
-const price = v.strictObject({ usd: decimalText, source: v.picklist(FLOW_PRICE_SOURCES) })
+const price = named(
+  'FlowPrice',
+  'The price of a token at a block',
+  v.strictObject({
+    usd: withWords('US dollars per whole token, all digits', decimalText),
+    source: withWords('What told it', v.picklist(FLOW_PRICE_SOURCES)),
+  }),
+)
 
 /** One flow of a position. */
-const event = v.strictObject({
-  type: v.picklist(['increase', 'decrease', 'collect']),
-  block_number: nonNegativeInteger,
-  log_index: nonNegativeInteger,
-  timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds')),
-  transaction_hash: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/)),
-  liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
-  amounts,
-  principal: v.optional(v.pipe(amounts, v.description('collect: the part that was withdrawn before'))),
-  fees: v.optional(v.pipe(amounts, v.description('collect: the rest'))),
-  prices: v.pipe(
-    v.nullable(v.strictObject({ token0: price, token1: price })),
-    v.description('US dollars per whole token, all digits; null where profit and loss needs none or none is known'),
-  ),
-  usd_value: v.pipe(v.nullable(usdFigure), v.description('Worth of the amounts at these prices')),
-})
+const event = named(
+  'PositionEvent',
+  'What went into a position or came out',
+  v.strictObject({
+    type: withWords('What happened', v.picklist(['increase', 'decrease', 'collect'])),
+    block_number: withWords('Its block', nonNegativeInteger),
+    log_index: withWords('Place of its log in the block', nonNegativeInteger),
+    timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds')),
+    transaction_hash: withWords('Its transaction', v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/))),
+    liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
+    amounts,
+    principal: v.optional(v.pipe(amounts, v.description('collect: the part that was withdrawn before'))),
+    fees: v.optional(v.pipe(amounts, v.description('collect: the rest'))),
+    prices: v.pipe(
+      v.nullable(v.strictObject({ token0: price, token1: price })),
+      v.description('US dollars per whole token, all digits; null where profit and loss needs none or none is known'),
+    ),
+    usd_value: v.pipe(v.nullable(usdFigure), v.description('Worth of the amounts at these prices')),
+  }),
+)
 
 /** Success body of a position's profit and loss, without `request_id`. */
 export const pnlOutput = v.strictObject({ data: pnl })
@@ -164,13 +234,19 @@ export function usdFigures<const Values extends v.ObjectEntries>(
   { priceSource, priceConfidence }: Pick<PositionNetwork, 'priceSource' | 'priceConfidence'> = EVM,
 ) {
   return withFull(
-    v.strictObject({ ...tokenPrices(priceSource, priceConfidence), ...values, total: usdOrNullText }),
+    v.strictObject({
+      ...tokenPrices(priceSource, priceConfidence),
+      ...values,
+      total: withWords('All of it together; null if a price is missing', usdOrNullText),
+    }),
     words,
   )
 }
 
 /** How a network names positions and wallets, and where its prices are from. */
 interface PositionNetwork {
+  /** Begins the names of its schemas. */
+  readonly name: string
   /** The id of a position within its manager. */
   readonly id: v.GenericSchema
   readonly address: v.GenericSchema
@@ -182,6 +258,7 @@ interface PositionNetwork {
 
 /** Networks whose positions are tokens of a contract, read at one block. */
 const EVM: PositionNetwork = {
+  name: '',
   id: unsignedText,
   address: evmAddress,
   priceSource: v.picklist(USD_PRICE_SOURCES),
@@ -191,6 +268,7 @@ const EVM: PositionNetwork = {
 
 /** Solana, whose positions are accounts, each read at a slot. */
 export const SOLANA: PositionNetwork = {
+  name: 'Solana',
   id: base58Address,
   address: base58Address,
   priceSource: v.literal('scope'),
@@ -202,6 +280,8 @@ export const SOLANA: PositionNetwork = {
 
 /** Builds the schemas of success bodies, without `request_id`; `getFigures` returns the fields that `full=true` adds. */
 export function buildOutputs(options: {
+  /** Name of the protocol in those of schemas, `UniswapV4`. */
+  readonly name: string
   /** @default EVM networks */
   readonly network?: PositionNetwork
   /** Fields that name a position besides, which only this protocol has. @default none */
@@ -215,42 +295,68 @@ export function buildOutputs(options: {
   readonly state?: v.ObjectEntries
   readonly getFigures: (answer: PositionAnswer) => v.ObjectEntries
 }) {
-  const { network = EVM, names = {}, pool, sqrtPrice = unsignedText, tokens, code, state = {}, getFigures } = options
+  const {
+    name,
+    network = EVM,
+    names = {},
+    pool,
+    sqrtPrice = unsignedText,
+    tokens,
+    code,
+    state = {},
+    getFigures,
+  } = options
   const { id, address, slot } = network
-  const location = { token_id: id, chain_id: chainId, manager_address: address }
+  const location = {
+    token_id: withWords('Id of the position within its manager', id),
+    chain_id: chainId,
+    manager_address: withWords('Contract or program that keeps positions', address),
+  }
   const buildPosition = (fields: v.ObjectEntries, answer: PositionAnswer) =>
     v.strictObject({
       ...location,
       ...names,
-      wallet: address,
-      is_active: v.boolean(),
+      wallet: withWords('The wallet that has it, as position_state.owner', address),
+      is_active: withWords('Whether it has liquidity', v.boolean()),
       ...slot,
-      position_state: v.strictObject({
-        id,
-        owner: address,
-        liquidity: unsignedText,
-        tickLower: integerText,
-        tickUpper: integerText,
-        token0: tokens[0],
-        token1: tokens[1],
-        pool: v.strictObject(fields),
-        chain: v.strictObject({ id: chainId }),
-        protocol: v.strictObject({ code }),
-        ...state,
-      }),
+      position_state: withWords(
+        'The position and its pool as the chain has them',
+        v.strictObject({
+          id: withWords('The same as token_id', id),
+          owner: withWords('Who can withdraw it', address),
+          liquidity: withWords("Its liquidity, in the pool's own unit", unsignedText),
+          tickLower: withWords('Lower end of its range', integerText),
+          tickUpper: withWords('Upper end of its range', integerText),
+          token0: tokens[0],
+          token1: tokens[1],
+          pool: withWords('The pool that it is in', v.strictObject(fields)),
+          chain: withWords('The chain', v.strictObject({ id: chainId })),
+          protocol: withWords('The protocol', v.strictObject({ code: withWords('Its name for programs', code) })),
+          ...state,
+        }),
+      ),
       ...getFigures(answer),
     })
-  const spam = v.strictObject({ ...location, reason: v.string() })
-  const counts = v.strictObject({
-    totalActive: nonNegativeInteger,
-    totalInactive: nonNegativeInteger,
-    total: nonNegativeInteger,
-    filtered: nonNegativeInteger,
-    errors: nonNegativeInteger,
-    spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
-  })
+  const spam = v.strictObject({ ...location, reason: withWords('What makes it look like spam', v.string()) })
+  const counts = named(
+    `${network.name}PositionCounts`,
+    'How many positions of the wallet there are, by kind',
+    v.strictObject({
+      totalActive: withWords('With liquidity', nonNegativeInteger),
+      totalInactive: withWords('Without liquidity', nonNegativeInteger),
+      total: withWords('All that are no spam', nonNegativeInteger),
+      filtered: withWords('Those that match the request, as pagination.total', nonNegativeInteger),
+      errors: withWords('Those that could not be read', nonNegativeInteger),
+      spams: v.pipe(v.array(spam), v.description('Positions left out as spam, the first 1,000 of them')),
+    }),
+  )
+  const listed = named(`Listed${name}Position`, 'A position of a list', buildPosition(pool, 'list'))
+  const single = buildPosition(
+    { ...pool, sqrtPrice: withWords('Square root of base units of token1 per token0', sqrtPrice) },
+    'position',
+  )
   return {
-    list: v.strictObject({ data: v.array(buildPosition(pool, 'list')), pagination, counts }),
-    position: v.strictObject({ data: buildPosition({ ...pool, sqrtPrice }, 'position') }),
+    list: v.strictObject({ data: v.array(listed), pagination, counts }),
+    position: v.strictObject({ data: named(`${name}Position`, 'A position', single) }),
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { base58Address, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
+import { named, withWords } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
 import { formatUsdE6OrNull, presentAmount, presentFields, presentShownFigures } from '../liquidity/present.ts'
 import {
@@ -9,9 +10,11 @@ import {
   integerText,
   rangeFigures,
   SOLANA,
+  solanaToken,
   unsignedText,
   usdFigures,
   usdOrNullText,
+  WORTH,
 } from '../liquidity/schema.ts'
 import {
   computeFigures,
@@ -26,43 +29,63 @@ import {
 const CHAIN_ID = 101
 const CODE = 'orca_whirlpool'
 
-const token = v.strictObject({
-  id: base58Address,
-  symbol: v.string(),
-  decimals: v.pipe(v.number(), v.integer()),
-  name: v.string(),
-})
-
 const receivedAmount = v.pipe(
   amount,
   v.description('What reaches the wallet of a token that takes a fee of each transfer'),
 )
-const taxedAmount = v.strictObject({ ...amount.entries, after_transfer_fee: v.optional(receivedAmount) })
-const taxedAmounts = v.strictObject({ token0: taxedAmount, token1: taxedAmount })
+const taxedAmount = named(
+  'TaxedAmount',
+  'An amount of a token that may take a fee of each transfer',
+  v.strictObject({ ...amount.entries, after_transfer_fee: v.optional(receivedAmount) }),
+)
+const taxedAmounts = named(
+  'TaxedAmounts',
+  'Amounts of both tokens',
+  v.strictObject({ token0: taxedAmount, token1: taxedAmount }),
+)
 
-const reward = v.strictObject({
-  token,
-  raw: unsignedText,
-  amount: amount.entries.amount,
-  collectable_raw: v.pipe(unsignedText, v.description("What the pool's vault can pay of it")),
-  after_transfer_fee: v.optional(receivedAmount),
-  usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
-})
+const reward = named(
+  'OrcaReward',
+  'What is owed of a reward of the pool',
+  v.strictObject({
+    token: solanaToken,
+    ...amount.entries,
+    collectable_raw: v.pipe(unsignedText, v.description("What the pool's vault can pay of it")),
+    after_transfer_fee: v.optional(receivedAmount),
+    usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
+  }),
+)
+
+const worth = withWords(WORTH, usdOrNullText)
 
 /** Success bodies, without `request_id`. */
 export const OUTPUTS = buildOutputs({
+  name: 'Orca',
   network: SOLANA,
   names: {
-    position_address: base58Address,
-    bundle: v.nullable(v.strictObject({ mint: base58Address, index: v.pipe(v.number(), v.integer()) })),
+    position_address: withWords('Account of the position', base58Address),
+    bundle: withWords(
+      'The bundle that it is in; null if it is in none',
+      v.nullable(
+        v.strictObject({
+          mint: withWords("Mint of the bundle's token", base58Address),
+          index: withWords('Its place in the bundle', v.pipe(v.number(), v.integer())),
+        }),
+      ),
+    ),
     locked: v.pipe(
       v.boolean(),
       v.description('Its liquidity can never be withdrawn; fees and rewards can be collected'),
     ),
   },
-  pool: { id: base58Address, tick: integerText, feeTier: unsignedText, adaptiveFee: v.boolean() },
+  pool: {
+    id: withWords('Account of the pool', base58Address),
+    tick: withWords('Current tick', integerText),
+    feeTier: withWords('Hundredths of a bip, without the adaptive part: 3000 is 0.3 %', unsignedText),
+    adaptiveFee: withWords('Whether the fee also follows how the price moves', v.boolean()),
+  },
   sqrtPrice: v.pipe(unsignedText, v.description('Square root of base units of token1 per token0, Q64.64')),
-  tokens: [token, token],
+  tokens: [solanaToken, solanaToken],
   code: v.literal(CODE),
   getFigures: () => ({
     amounts: withFull(taxedAmounts, 'what withdrawing all liquidity would pay, in raw units and whole tokens'),
@@ -70,7 +93,7 @@ export const OUTPUTS = buildOutputs({
     rewards: withFull(v.array(reward), 'what is owed of each reward of the pool'),
     ...rangeFigures,
     usd: usdFigures(
-      { amounts: usdOrNullText, uncollected_fees: usdOrNullText, rewards: usdOrNullText },
+      { amounts: worth, uncollected_fees: worth, rewards: worth },
       'US dollars of what reaches the wallet; null if a price is missing; total is all of it together',
       SOLANA,
     ),

@@ -1,5 +1,6 @@
 import { checksumAddress, toFunctionSelector } from 'viem'
 import { evmAddress } from '../../finance/figure.ts'
+import { withWords } from '../../lib/text/text_format.ts'
 import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
 import { integerText, unsignedText } from '../liquidity/schema.ts'
@@ -29,7 +30,11 @@ export const EXCHANGE: EnumerableExchange = {
 
 /** The protocol, with the fields of its pools. */
 export const PROTOCOL = createEnumerableProtocol(EXCHANGE, {
-  entries: { id: evmAddress, tick: integerText, feeTier: unsignedText },
+  entries: {
+    id: withWords('Its contract', evmAddress),
+    tick: withWords('Current tick', integerText),
+    feeTier: withWords('Hundredths of a bip: 3000 is 0.3 %', unsignedText),
+  },
   present: ({ address, tick, fee }) => ({
     id: checksumAddress(address),
     tick: tick.toString(),

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { checksumAddress, zeroAddress } from 'viem'
 import { evmAddress, withFull } from '../../finance/figure.ts'
 import type { TokenAmounts } from '../../finance/math/liquidity.ts'
+import { withWords } from '../../lib/text/text_format.ts'
 import type { HoldingExclusion } from '../holding.ts'
 import { presentAmounts } from '../liquidity/present.ts'
 import type { FigureContext, FullPosition, HeldPart } from '../liquidity/protocol.ts'
@@ -16,13 +17,14 @@ import {
   unsignedText,
   usdFigures,
   usdOrNullText,
+  WORTH,
 } from '../liquidity/schema.ts'
 import { computeCountedAmounts, computeHeldAmounts, computeTakenFees, type Withdrawal } from './math/figures.ts'
 import { getHookPermissions, HOOK_PERMISSIONS, isDynamicFee, needsWithdrawal } from './math/hooks.ts'
 import type { Position } from './read/position.ts'
 
 const hooks = v.strictObject({
-  address: evmAddress,
+  address: withWords('Its contract', evmAddress),
   permissions: v.pipe(
     v.array(v.picklist(HOOK_PERMISSIONS)),
     v.description("What the low 14 bits of its address let it do, from bit 13 down; names as in Uniswap's Hooks.sol"),
@@ -31,19 +33,20 @@ const hooks = v.strictObject({
 
 const pool = {
   id: v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/), v.description('Hash of what identifies the pool, 32 bytes')),
-  tick: integerText,
+  tick: withWords('Current tick', integerText),
   feeTier: v.pipe(unsignedText, v.description('The fee in force, hundredths of a bip')),
   isDynamicFee: v.pipe(v.boolean(), v.description('Whether the hook may change the fee')),
   protocolFee: v.pipe(
     unsignedText,
     v.description("As the pool keeps it: the protocol's share of swaps of token0, plus 4096 times that of token1"),
   ),
-  tickSpacing: integerText,
+  tickSpacing: withWords('Ticks between those that a range may end at', integerText),
   hooks: v.pipe(v.nullable(hooks), v.description('Null without a hook')),
 }
 
 /** Success bodies, without `request_id`. */
 export const OUTPUTS = buildOutputs({
+  name: 'UniswapV4',
   pool,
   tokens: [v.pipe(positionToken, v.description('The native token is the zero address')), positionToken],
   code: v.literal('uniswap_v4'),
@@ -61,7 +64,7 @@ export const OUTPUTS = buildOutputs({
     ...rangeFigures,
     ...pnlFigures(LISTED_PNL_STATUS),
     usd: usdFigures(
-      { amounts: usdOrNullText, uncollected_fees: usdOrNullText },
+      { amounts: withWords(WORTH, usdOrNullText), uncollected_fees: withWords(WORTH, usdOrNullText) },
       'US dollars, null if one of the tokens has no price; total is amounts and fees, or of each token no more than withdrawable',
     ),
   }),

@@ -151,7 +151,7 @@ function fieldText(
 ): string {
   const { name, required, schema } = field
   const pad = INDENT.repeat(depth + 1)
-  const notes = [schema['description'], schema['x-format'], formatBounds(schema)]
+  const notes = [schema['description'], schema['x-unit'], schema['x-format'], formatBounds(schema)]
     .filter((text) => typeof text === 'string')
     .map((text) => text.replace(/\.$/, '').replaceAll('*/', '* /'))
   const comment = notes.length === 0 ? '' : `${pad}/** ${notes.join('; ')}. */\n`

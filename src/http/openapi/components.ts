@@ -1,19 +1,17 @@
 import { OWN_WORDS } from '../../lib/text/text_format.ts'
-import { getFormulaPath, getUnit, isFigure } from '../page/formulas.ts'
 import type { JsonSchema } from '../route/json_schema.ts'
+import { FORMULA_LINK } from './figures.ts'
 
 /** Begins the name of a shared schema: any other title is a sentence. */
 const NAME = /^[A-Z][A-Za-z0-9]*$/
-/** Keyword of the link to a figure's formula. */
-const LINK = 'externalDocs'
 
 /** Schemas that a document shares, by name. */
 export interface Components {
   /**
-   * Replaces every schema inside that has a name by a reference to it. A place keeps a description of its own beside the
-   * reference. Throws if another schema has the name.
+   * Replaces every schema that has a name by a reference to it, in a part of the document. A place keeps a description
+   * of its own beside the reference. Throws if another schema has the name.
    */
-  extract(schema: JsonSchema): JsonSchema
+  extract<Part>(part: Part): Part
   /** Returns the replaced schemas by name, in order. */
   list(): Readonly<Record<string, JsonSchema>>
 }
@@ -37,13 +35,13 @@ export function createComponents(): Components {
     return description === undefined || description === words ? reference : { ...reference, description }
   }
   return {
-    extract: (schema) => extract(schema) as JsonSchema,
+    extract: <Part>(part: Part) => extract(part) as Part,
     list: () => Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }
 
 function formatWithoutLinks(schema: JsonSchema): string {
-  return JSON.stringify(schema, (key, value) => (key === LINK ? undefined : value))
+  return JSON.stringify(schema, (key, value) => (key === FORMULA_LINK ? undefined : value))
 }
 
 /** Returns `a` without the links that `b` does not have: a figure of several families has several formulas. */
@@ -51,29 +49,7 @@ function keepCommonLinks(a: unknown, b: unknown): unknown {
   if (Array.isArray(a) && Array.isArray(b)) return a.map((each, index) => keepCommonLinks(each, b[index]))
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return a
   const kept = Object.entries(a).filter(
-    ([key, value]) => key !== LINK || JSON.stringify(value) === JSON.stringify(Reflect.get(b, key)),
+    ([key, value]) => key !== FORMULA_LINK || JSON.stringify(value) === JSON.stringify(Reflect.get(b, key)),
   )
   return Object.fromEntries(kept.map(([key, value]) => [key, keepCommonLinks(value, Reflect.get(b, key))]))
-}
-
-/** Adds unit and formula to the figures of a family's answer. */
-export function linkFigures(schema: JsonSchema, family: string): JsonSchema {
-  const link = (node: JsonSchema, name: string): JsonSchema => {
-    const { properties, items, anyOf } = node
-    const fields = Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>)
-    return {
-      ...node,
-      ...(isFigure(name, node['x-format']) ? toLinks(family, name) : {}),
-      ...(properties === undefined
-        ? {}
-        : { properties: Object.fromEntries(fields.map(([key, field]) => [key, link(field, key)])) }),
-      ...(items === undefined ? {} : { items: link(items as JsonSchema, name) }),
-      ...(Array.isArray(anyOf) ? { anyOf: anyOf.map((each: JsonSchema) => link(each, name)) } : {}),
-    }
-  }
-  return link(schema, '')
-}
-
-function toLinks(family: string, name: string): JsonSchema {
-  return { 'x-unit': getUnit(name), [LINK]: { url: getFormulaPath({ family, name }) } }
 }

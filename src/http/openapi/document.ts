@@ -5,8 +5,9 @@ import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from
 import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
-import { type Components, createComponents, linkFigures } from './components.ts'
+import { type Components, createComponents } from './components.ts'
 import { type Example, getFamilyParameters } from './example.ts'
+import { linkFigures } from './figures.ts'
 import {
   ACCOUNT_HEADERS,
   csvHeaders,
@@ -86,7 +87,8 @@ function toOperation(
   const body = toBodySchema(route)
   const [, , tag = 'other', family = 'other'] = path.split('/')
   const price = priceSentence(route.charge)
-  const inputs = toParametersAndBody({ ...route, example, familyValues: getFamilyParameters(path, examples) })
+  const described = toParametersAndBody({ ...route, example, familyValues: getFamilyParameters(path, examples) })
+  const inputs = components.extract(described)
   return {
     operationId: operationId(route, body),
     summary: route.summary,
@@ -189,19 +191,29 @@ function introductionText({
 /** Last word in the names of operations that answer for many wallets. */
 const BATCH = 'batch'
 
+/** Verbs of operations on one of several things, by method, and of those on all of them. */
+const VERBS: Readonly<Record<string, string>> = { GET: 'get', PATCH: 'update', DELETE: 'delete' }
+const LIST_VERBS: Readonly<Record<string, string>> = { GET: 'list', POST: 'create' }
+
 /**
- * Names a route's operation from its own name and the kind of its answer: `listAavePositions`, `getUniswapPnl`,
- * `batchAavePositions`. Routes without a name, and those that change data, are named by their method and path.
+ * Names a route's operation, a verb first: from its own name and the kind of its answer, `listAavePositions`,
+ * `batchAavePositions`; without a name, and where data changes, from its method and path, `updateTrigger`.
  */
 function operationId({ operation, method, path, changes }: Route, body: JsonSchema): string {
-  if (operation === undefined || changes === true) {
-    const words = path.split(/[/:_-]+/).filter((word) => word !== '' && word !== 'v1')
-    return camel([method.toLowerCase(), ...words])
-  }
+  if (operation === undefined || changes === true) return nameByPath(method, path)
   const words = operation.split('_')
   if (words.at(-1) === BATCH) return camel([BATCH, ...words.slice(0, -1), 'positions'])
   const { data } = (body['properties'] ?? {}) as { readonly data?: JsonSchema }
   return camel([data?.['type'] === 'array' ? 'list' : 'get', ...words])
+}
+
+/** Names an operation by `/v1/things`, `/v1/things/:id`, or what follows: other things of one, or a verb. */
+function nameByPath(method: string, path: string): string {
+  const [things = '', id, part] = path.split('/').slice(2)
+  const thing = things.replace(/s$/, '')
+  if (id === undefined) return camel([LIST_VERBS[method] ?? '', method === 'GET' ? things : thing])
+  if (part === undefined) return camel([VERBS[method] ?? '', thing])
+  return method === 'GET' ? camel(['list', thing, part]) : camel([part, thing])
 }
 
 function camel([first = '', ...others]: readonly string[]): string {

@@ -24,11 +24,14 @@ export const REQUEST_ID = { type: 'string', description: 'Names the request in l
 
 /** Schema of every error's body. */
 export const ERROR_SCHEMA = closedObject({
-  error: closedObject({
-    code: { type: 'string', enum: ERROR_CODES, description: 'For programs: what to do about it' },
-    message: { type: 'string', description: 'For people: what is wrong and what to change' },
-    request_id: REQUEST_ID,
-  }),
+  error: {
+    ...closedObject({
+      code: { type: 'string', enum: ERROR_CODES, description: 'For programs: what to do about it' },
+      message: { type: 'string', description: 'For people: what is wrong and what to change' },
+      request_id: REQUEST_ID,
+    }),
+    description: 'Why nothing was answered',
+  },
 })
 
 const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {

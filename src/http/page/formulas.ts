@@ -1,3 +1,4 @@
+import { getUnit, isFigure } from '../openapi/figures.ts'
 import { escapeHtml, type Page, type Pages } from './html.ts'
 import { createTextPage, type PageAssets } from './text_page.ts'
 
@@ -31,9 +32,6 @@ interface Node {
 const EXPLORE = 'explore'
 /** Names of columns, also shown in each cell on narrow screens. */
 const COLUMNS = ['Figure', 'Formula', 'Unit', 'Source', 'Code and proof']
-/** Figures that repeat the caller's input. */
-const INPUT_FIGURES: ReadonlySet<string> = new Set(['target_health_factor'])
-
 /**
  * Creates `/formulas`: every figure of the document with its formula, unit, source, code and proof, and the revision of
  * each family's formulas.
@@ -91,16 +89,6 @@ export function findFormulas<Item extends Formula>(
   return formulas.filter(({ figures }) => figures.includes(name) || figures.includes(`${family}/${name}`))
 }
 
-/** True for a number that is calculated; `format` is that of its text. */
-export function isFigure(name: string, format: unknown): format is string {
-  return typeof format === 'string' && format.startsWith('decimal') && !INPUT_FIGURES.has(name)
-}
-
-/** Returns path and anchor of a figure's formula, relative to the service's address. */
-export function getFormulaPath({ family, name }: Pick<Figure, 'family' | 'name'>): string {
-  return `formulas#${family}.${name}`
-}
-
 function walk(
   node: Node,
   name: string,
@@ -155,14 +143,6 @@ function renderRow({ family, name, formats }: Figure, formulas: readonly Formula
   const named = `<th scope="row" id="${escapeHtml(`${family}.${name}`)}"><code>${escapeHtml(name)}</code></th>`
   const names = COLUMNS.slice(1)
   return `<tr>${named}${cells.map((parts, index) => `<td data-name="${names[index]}">${parts.join('<br><br>')}</td>`).join('')}</tr>`
-}
-
-/** Derives a figure's unit from its name: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
-export function getUnit(name: string): string {
-  if (/percentage/i.test(name)) return 'percent'
-  if (/^(amount|current|lower|upper)$/.test(name))
-    return name === 'amount' ? 'whole tokens' : 'whole tokens of the other'
-  return /apy|ltv|leverage|utilization|threshold|factor/i.test(name) ? 'ratio' : 'US dollars'
 }
 
 function renderProse(text: string): string {

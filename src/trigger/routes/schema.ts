@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { chainId } from '../../finance/figure.ts'
 import { dataOutput, isoTimestamp, listOutput } from '../../http/request/schema.ts'
 import type { Reply } from '../../http/route/route.ts'
 import { named, nonNegativeInteger, withWords } from '../../lib/text/text_format.ts'
@@ -53,7 +52,7 @@ const triggerSchema = named(
   v.strictObject({
     id: withWords('Id of the trigger', v.string()),
     name: withWords('Its label; null without one', v.nullable(v.string())),
-    chain_id: chainId,
+    chain_id: withWords('Id of the chain (EIP-155); 101 is Solana', nonNegativeInteger),
     family: withWords('Protocol of what it watches', v.string()),
     subject: withWords('The position that it watches, by the fields of its family', v.record(v.string(), v.string())),
     when: withWords('What fires it', clauseSchema),

@@ -46,6 +46,7 @@ import {
 import { FEATURE, LIST_READ, MUTATION, SINGLE_READ, type TriggerServices } from './route_parts.ts'
 import { deliveriesOutput, idOutput, presentDelivery, presentTrigger, triggerOutput, triggersOutput } from './schema.ts'
 import { prepareTriggerTest } from './test_message.ts'
+import { describeClause, describeSubject } from './vocabulary.ts'
 
 const NAME_LENGTH_MAX = 100
 const FOR_BLOCKS_MAX = 100
@@ -53,7 +54,7 @@ const FOR_BLOCKS_MAX = 100
 const triggerId = v.pipe(idParameter, v.description('Id of the trigger.'))
 const oneInput = v.object({ id: triggerId })
 const settings = {
-  when: v.pipe(clauseSchema, v.description('Threshold of a figure such as health_factor, or events, that fire it.')),
+  when: clauseSchema,
   clear: v.pipe(
     threshold,
     v.description('Level of the figure at which it arms again; 2 % beyond if it is made without.'),
@@ -70,24 +71,10 @@ const settings = {
   name: v.pipe(v.nullable(label(NAME_LENGTH_MAX)), v.description('Label of the trigger, which its messages repeat.')),
   expires_at: v.nullable(instantTo),
 }
-const SUBJECT =
-  'Position to watch, by the fields of its family: wallet; market_id or market_address; token_id and manager_address; obligation_address.'
 /** The family checks the members. A record would drop names such as `__proto__`, which must be refused. */
-const subject = v.pipe(
-  v.unknown(),
-  v.guard(isJsonObject, 'expected an object'),
-  documented({ type: 'object', additionalProperties: {}, description: SUBJECT }),
-)
+const subject = v.pipe(v.unknown(), v.guard(isJsonObject, 'expected an object'))
 const EXPECTED_CHANGE =
   'Cannot change the trigger: expected when, clear, for_blocks, finality, webhook_id, name, paused or expires_at'
-const changeBody = v.pipe(
-  v.strictObject({
-    ...v.partial(v.strictObject(settings)).entries,
-    paused: v.optional(withWords('True pauses it, false starts it again', v.boolean('expected true or false'))),
-  }),
-  v.check((body) => Object.keys(body).length > 0, EXPECTED_CHANGE),
-)
-
 const listInput = v.object({
   chain_id: v.optional(
     v.pipe(
@@ -139,6 +126,14 @@ export function triggerRoutes(
   const parts = { ...FEATURE, input: oneInput, errors: [404] } as const
   const base = '/v1/triggers'
   const names = families.map(({ family }) => family)
+  const when = v.pipe(clauseSchema, describeClause(families, 'Threshold of a figure, or events, that fire it.'))
+  const changeBody = v.pipe(
+    v.strictObject({
+      ...v.partial(v.strictObject({ ...settings, when })).entries,
+      paused: v.optional(withWords('True pauses it, false starts it again', v.boolean('expected true or false'))),
+    }),
+    v.check((body) => Object.keys(body).length > 0, EXPECTED_CHANGE),
+  )
   const sampled = families.flatMap((family) => family.sampled ?? [])
   const createBody = v.strictObject({
     chain_id: v.pipe(integerBetween(1, Number.MAX_SAFE_INTEGER), v.description('Id of the chain of the position.')),
@@ -146,8 +141,9 @@ export function triggerRoutes(
       v.picklist(names, `expected one of ${names.join(', ')}`),
       v.description('Protocol of the position.'),
     ),
-    subject,
+    subject: v.pipe(subject, describeSubject(families)),
     ...settings,
+    when,
     clear: v.optional(settings.clear),
     for_blocks: v.optional(settings.for_blocks, 1),
     finality: v.optional(settings.finality, 'latest'),

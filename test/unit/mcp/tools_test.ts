@@ -90,10 +90,7 @@ test('arguments that not all protocols of a tool take say so', () => {
   const { properties, required } = tools.get('read_lending_yield')?.listing.inputSchema ?? {}
   expect(required).toEqual(['protocol', 'wallet'])
   expect(properties).toMatchObject({
-    wallet: {
-      type: 'string',
-      description: 'EVM address; in mixed case its checksum must be right. Or: Solana address, base58.',
-    },
+    wallet: { type: 'string', description: 'Address of the wallet.' },
     chain_id: { description: 'Chain id. Required with morpho-blue, only there.' },
     at_block: { description: 'Block to answer for; needs chain_id. Only with morpho-blue.' },
     obligation_address: { description: 'Solana address, base58. Required with kamino, only there.' },

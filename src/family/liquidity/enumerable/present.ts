@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { withFull } from '../../../finance/figure.ts'
+import { withWords } from '../../../lib/text/text_format.ts'
 import {
   amounts,
   buildOutputs,
@@ -12,6 +13,7 @@ import {
   reward,
   usdFigures,
   usdOrNullText,
+  WORTH,
 } from '../schema.ts'
 import type { EnumerableExchange } from './exchange.ts'
 
@@ -30,11 +32,13 @@ export const SPLIT_FIELDS = [
 
 /** Builds the schemas of success bodies of an exchange from the fields of a pool. */
 export function buildEnumerableOutputs(
-  { hasCustodians, computeReward }: Pick<EnumerableExchange, 'hasCustodians' | 'computeReward'>,
+  { words, hasCustodians, computeReward }: Pick<EnumerableExchange, 'words' | 'hasCustodians' | 'computeReward'>,
   pool: v.ObjectEntries,
 ) {
+  const worth = withWords(WORTH, usdOrNullText)
   const rewards: v.ObjectEntries = computeReward ? { rewards: withFull(v.array(reward), REWARDS) } : {}
   return buildOutputs({
+    name: words.exchange.replaceAll(/\W/g, ''),
     pool,
     state: hasCustodians ? { custodian } : {},
     tokens: [positionToken, positionToken],
@@ -52,7 +56,7 @@ export function buildEnumerableOutputs(
       ...rewards,
       ...rangeFigures,
       usd: usdFigures(
-        { amounts: usdOrNullText, uncollected_fees: usdOrNullText, withdrawn_principal: usdOrNullText },
+        { amounts: worth, uncollected_fees: worth, withdrawn_principal: worth },
         'US dollars; a value is null where one of the tokens has no price, or its amounts are; total is all of it together',
       ),
       ...pnlFigures(PNL_STATUS_WORDS[answer]),

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { readConfig } from '../../../../src/config/config.ts'
 import { toHttpFailure } from '../../../../src/http/error.ts'
+import { createComponents } from '../../../../src/http/openapi/components.ts'
 import { getErrorCodes, openapiDocument } from '../../../../src/http/openapi/document.ts'
 import { IDEMPOTENCY_KEY_PARAMETER } from '../../../../src/http/openapi/headers.ts'
 import { choice, documented, flag, limit } from '../../../../src/http/request/input.ts'
@@ -33,6 +34,28 @@ interface Operation {
   readonly responses: Readonly<
     Record<number, { content?: Record<string, { schema: { properties?: object } }>; headers?: object }>
   >
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly description?: string
+  readonly $ref?: string
+  readonly 'x-format'?: string
+  readonly 'x-unit'?: string
+  readonly externalDocs?: { readonly url: string }
+}
+
+interface Content {
+  readonly 'application/json': { readonly schema: Schema }
+}
+
+interface Answering {
+  readonly operationId: string
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 
 describe('openapiDocument()', () => {
@@ -158,6 +181,79 @@ describe('openapiDocument()', () => {
       }
     }
     expect(lists.length).toBeGreaterThan(15)
+  })
+
+  describe('of the service', () => {
+    const described = JSON.parse(describeServices(readConfig({}, () => '')))
+    const fields: { readonly place: string; readonly schema: Schema }[] = []
+    const visit = (schema: Schema, place: string): void => {
+      for (const [name, field] of Object.entries(schema.properties ?? {})) {
+        fields.push({ place: `${place}.${name}`, schema: field })
+        visit(field, `${place}.${name}`)
+      }
+      for (const inner of [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(inner ?? {}, place)
+    }
+    for (const [name, schema] of Object.entries<Schema>(described.components.schemas)) visit(schema, name)
+    for (const methods of Object.values<Record<string, Answering>>(described.paths)) {
+      for (const { operationId, requestBody, responses } of Object.values(methods)) {
+        const answers = Object.values(responses).map(({ content }) => content?.['application/json']?.schema)
+        for (const schema of [requestBody?.content['application/json'].schema, ...answers])
+          visit(schema ?? {}, operationId)
+      }
+    }
+
+    test('every field says what it is', () => {
+      expect(fields.length).toBeGreaterThan(900)
+      const isTold = ({ description, $ref, anyOf, oneOf }: Schema): boolean =>
+        [description, $ref].some((text) => text !== undefined) || [...(anyOf ?? []), ...(oneOf ?? [])].some(isTold)
+      expect(fields.filter(({ schema }) => !isTold(schema)).map(({ place }) => place)).toEqual([])
+    })
+
+    test('every figure of an answer has its unit, and a link to its formula where it has one', () => {
+      const figures = fields.filter(({ schema }) => schema['x-format']?.startsWith('decimal'))
+      expect(figures.length).toBeGreaterThan(150)
+      const links = figures.map(({ place, schema }) => [place, schema['x-unit'], schema.externalDocs?.url])
+      const bare = links.filter(([, unit]) => unit === undefined).map(([place]) => place)
+      // The last is the parameter itself, repeated.
+      expect(bare).toEqual(['getKaminoRisk.data.target_health_factor'])
+      expect(Object.fromEntries(links.map(([place, , url]) => [place, url]))).toMatchObject({
+        'AavePosition.netWorthUSD': 'formulas#aave-v3.netWorthUSD',
+        'ProfitAndLoss.pnl_usd_value': undefined,
+      })
+    })
+
+    test('schemas that answers share have one name, and are used', () => {
+      const text = JSON.stringify(described)
+      const names = Object.keys(described.components.schemas)
+      expect(names.length).toBeGreaterThan(25)
+      expect(names.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([])
+      expect(names).toEqual(expect.arrayContaining(['Asset', 'AavePosition', 'Token', 'AaveV3Subject', 'AaveV3Figure']))
+    })
+
+    test('operations are named by a verb and what it is done to', () => {
+      const ids = Object.values<Record<string, Answering>>(described.paths).flatMap((methods) =>
+        Object.values(methods).map(({ operationId }) => operationId),
+      )
+      expect(ids).toEqual(
+        expect.arrayContaining([
+          'listTriggers',
+          'createTrigger',
+          'updateTrigger',
+          'listTriggerDeliveries',
+          'rotateWebhook',
+        ]),
+      )
+      const verbs = /^(get|list|batch|create|update|delete|test|rotate|redeliver)[A-Z]/
+      expect(ids.filter((id) => !verbs.test(id))).toEqual([])
+    })
+  })
+
+  test('a name of two schemas is refused', () => {
+    const components = createComponents()
+    const place = { title: 'Thing', description: 'here', 'x-words': 'A thing', type: 'string' }
+    expect(components.extract(place)).toEqual({ $ref: '#/components/schemas/Thing', description: 'here' } as never)
+    expect(components.list()).toEqual({ Thing: { type: 'string', description: 'A thing' } })
+    expect(() => components.extract({ ...place, type: 'integer' })).toThrow('two schemas by the name "Thing"')
   })
 
   test('the pattern of an Idempotency-Key accepts what the service accepts', () => {
