@@ -463,6 +463,14 @@ export interface Answers {
       executed_as: 'own_code' | 'replaced_code' | null
       complete: boolean
     }
+    receipt?: {
+      payloadType: string
+      payload: string
+      signatures: {
+        keyid: string
+        sig: string
+      }[]
+    }
     request_id: string
   }
   'GET /v1/portfolio/snapshots': {

@@ -266,20 +266,21 @@ const BRIEF: ReadonlyMap<string, string> = new Map([
   ['wallet', 'Address of the wallet.'],
   ['wallets', 'Up to 500 addresses of wallets.'],
   ['chain_id', 'Chain id.'],
+  ['market_address', 'Account of a Kamino market.'],
   ['market_id', 'Name of an Aave market, or id of a Morpho market.'],
-  ['at_block', 'Block to answer for; needs chain_id.'],
-  ['at_time', 'Moment to answer for: Unix seconds or ISO 8601; not with at_block.'],
-  ['receipt', 'Adds a receipt for 2 credits.'],
+  ['at_block', 'Past block; needs chain_id.'],
+  ['at_time', 'Past moment, Unix seconds or ISO 8601.'],
+  ['receipt', 'Adds a receipt, 2 credits.'],
   ['tokens', 'Up to 100 further token addresses, separated by commas; needs chain_id.'],
   ['target_health_factor', 'Health factor that safe amounts leave.'],
-  ['page', 'Page, from 1.'],
-  ['limit', 'Entries at most.'],
+  ['page', 'Page.'],
+  ['limit', 'Entries of a page.'],
 ])
 
 /** The brief of an argument, if it has one; that of receipts says what a proof costs where there is one. */
 function getBrief(name: string, { enum: words }: JsonSchema): string | undefined {
   const hasProof = name === 'receipt' && Array.isArray(words) && words.includes('proof')
-  return hasProof ? `${BRIEF.get(name)} \`proof\`, for 25, a proof, not with at_time.` : BRIEF.get(name)
+  return hasProof ? `${BRIEF.get(name)} Or a proof, 25; not with at_time.` : BRIEF.get(name)
 }
 
 /** Keywords that a model does not need: the answer to a wrong value says what is expected, and so do descriptions. */

@@ -29,7 +29,7 @@ export const LEVERAGE_WORDS = 'Everything supplied, by what of it is not owed; M
 const targetHealthFactor = withWords('The health factor that was aimed at, as asked for', v.number())
 
 /**
- * Builds the schema of a position's calculations in a list by the family's name, `Aave`; `safe…` describe these figures
+ * Builds the schema of a position's calculations in a list by the family's name, `AaveV3`; `safe…` describe these figures
  * in the family.
  */
 export function calculationsSchema(

@@ -19,7 +19,7 @@ export const symbol = withWords('Symbol of the token, as the token itself tells 
 export const isCollateral = withWords('Whether it secures debts', v.boolean())
 
 /**
- * Schemas of a position's figures in a list by the family's name, `Aave`, with additional fields of each asset; the
+ * Schemas of a position's figures in a list by the family's name, `AaveV3`, with additional fields of each asset; the
  * naming fields come before.
  */
 export function positionFiguresWith<const Supplied extends v.ObjectEntries, const Borrowed extends v.ObjectEntries>({

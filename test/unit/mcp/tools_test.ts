@@ -92,7 +92,7 @@ test('arguments that not all protocols of a tool take say so', () => {
   expect(properties).toMatchObject({
     wallet: { type: 'string', description: 'Address of the wallet.' },
     chain_id: { description: 'Chain id. Required with morpho-blue, only there.' },
-    at_block: { description: 'Block to answer for; needs chain_id. Only with morpho-blue.' },
+    at_block: { description: 'Past block; needs chain_id. Only with morpho-blue.' },
     obligation_address: { description: 'Solana address, base58. Required with kamino, only there.' },
   })
   const list = tools.get('list_liquidity_positions')?.listing

@@ -20,12 +20,12 @@ const tokens = {
 const marketId = withWords('Name of the market, as the parameter market_id takes it', v.string())
 
 const position = named(
-  'AavePosition',
+  'AaveV3Position',
   'A position in one market of Aave V3',
   v.strictObject({
     marketId,
     ...positionFiguresWith({
-      family: 'Aave',
+      family: 'AaveV3',
       supplied: {
         ...tokens,
         liquidationThreshold: withFull(
@@ -43,7 +43,7 @@ const position = named(
 
 export type PresentedPosition = v.InferOutput<typeof position>
 
-const calculations = calculationsSchema('Aave', {
+const calculations = calculationsSchema('AaveV3', {
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
     "isolation mode, the debt ceiling; 0 if no reserve lends to this account or the sequencer's sentinel refuses loans; " +
@@ -61,7 +61,7 @@ export const listOutput = v.strictObject({
 
 const reducedPositions = walletPositions(walletPlace, {
   position: named(
-    'ReducedAavePosition',
+    'ReducedAaveV3Position',
     'The figures of a position that a batch has',
     v.strictObject({ marketId, healthFactor, netWorthUSD: withWords(FIGURE_WORDS.netWorth, usd) }),
   ),

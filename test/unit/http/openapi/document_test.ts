@@ -217,7 +217,7 @@ describe('openapiDocument()', () => {
       // The last is the parameter itself, repeated.
       expect(bare).toEqual(['getKaminoRisk.data.target_health_factor'])
       expect(Object.fromEntries(links.map(([place, , url]) => [place, url]))).toMatchObject({
-        'AavePosition.netWorthUSD': 'formulas#aave-v3.netWorthUSD',
+        'AaveV3Position.netWorthUSD': 'formulas#aave-v3.netWorthUSD',
         'ProfitAndLoss.pnl_usd_value': undefined,
       })
     })
@@ -227,7 +227,7 @@ describe('openapiDocument()', () => {
       const names = Object.keys(described.components.schemas)
       expect(names.length).toBeGreaterThan(25)
       expect(names.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([])
-      expect(names).toEqual(expect.arrayContaining(['Asset', 'AavePosition', 'Token', 'AaveV3Subject', 'AaveV3Figure']))
+      expect(names).toEqual(expect.arrayContaining(['Asset', 'AaveV3Position', 'Token', 'AaveV3Subject', 'AaveV3Figure']))
     })
 
     test('operations are named by a verb and what it is done to', () => {
