@@ -2,7 +2,14 @@ import type { Readable } from 'node:stream'
 import { validateLabel } from '../account/validation.ts'
 import type { Config } from '../config/config.ts'
 import { CodedError } from '../lib/error.ts'
-import type { Output } from './print.ts'
+
+/** Writes bytes and reports failures. */
+export interface Output {
+  /** True for a terminal. */
+  readonly isTTY: boolean
+  /** Resolves when it can take more; rejects with the system's error. */
+  write(bytes: Uint8Array): Promise<void>
+}
 
 /** Input and output of a command; `main.ts` supplies it. */
 export interface CommandIo {

@@ -1,7 +1,7 @@
 import { fstatSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { escapeLines } from '../lib/text/display_text.ts'
-import type { CommandArgs, CommandIo } from './command.ts'
+import type { CommandArgs, CommandIo, Output } from './command.ts'
 
 /** Cells of one line of a table, in the order of its columns. */
 type Row = Readonly<Record<string, string | number | bigint | Date | null>>
@@ -47,14 +47,6 @@ function formatCell(value: Row[string]): string {
 
 function toJsonValue(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
-}
-
-/** Writes bytes and reports failures. */
-export interface Output {
-  /** True for a terminal. */
-  readonly isTTY: boolean
-  /** Resolves when it can take more; rejects with the system's error. */
-  write(bytes: Uint8Array): Promise<void>
 }
 
 /**
