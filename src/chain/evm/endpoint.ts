@@ -11,6 +11,7 @@ import {
   type CallBlock,
   type Endpoint,
   type EthCall,
+  type Priority,
   RevertError,
   type RpcRequest,
   type StorageWord,
@@ -18,7 +19,6 @@ import {
 import { type ConnectionOptions, createConnection } from '../rpc/connection.ts'
 import type { HeadTracker } from '../rpc/endpoint_state.ts'
 import { EndpointError, hasFault } from '../rpc/error.ts'
-import type { Priority } from '../rpc/limiter.ts'
 import { createRetrier } from '../rpc/retrier.ts'
 import type { AttemptLimits } from '../rpc/rotation.ts'
 import { parseBytes, parseQuantity } from '../rpc/value.ts'

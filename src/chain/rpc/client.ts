@@ -5,8 +5,10 @@ import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Block, PinnedBlock } from '../block.ts'
 import type { Chain } from '../chain.ts'
-import type { Priority } from './limiter.ts'
 import type { Refusal } from './refusal.ts'
+
+/** Priority of a call: a caller waits for it, or it is background work. */
+export type Priority = 'caller' | 'background'
 
 /** One RPC endpoint of a chain. Every answer is checked. */
 export interface Endpoint {

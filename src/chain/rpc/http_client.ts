@@ -8,10 +8,10 @@ import { getErrnoCode, UpstreamError } from '../../lib/error.ts'
 import { EndpointError, hasFault } from './error.ts'
 import { createAnswerReader, type RawAnswer } from './http_answer.ts'
 import { createRequestLimiter } from './limiter.ts'
+import type { HttpAnswerHead } from './refusal.ts'
 
 /** The part of an HTTP answer that is read. */
-export interface HttpAnswer extends Pick<Response, 'ok' | 'status'> {
-  readonly headers: Pick<Headers, 'get'>
+export interface HttpAnswer extends HttpAnswerHead {
   arrayBuffer(): Promise<ArrayBuffer | Uint8Array>
 }
 

@@ -1,9 +1,7 @@
 import { untilAborted } from '../../lib/async/abort.ts'
 import type { Requesters, Work } from '../../lib/async/work.ts'
+import type { Priority } from './client.ts'
 import { EndpointError } from './error.ts'
-
-/** Priority of a call: a caller waits for it, or it is background work. */
-export type Priority = 'caller' | 'background'
 
 /** Bounds of the adaptive number of concurrent calls, and the maximum number of waiting calls. */
 interface ConcurrencyLimits {

@@ -1,5 +1,4 @@
 import { isJsonObject } from '../../lib/text/json.ts'
-import type { HttpAnswer } from './http_client.ts'
 
 /** Upper bound of a refusal's body, and of the part of its message that is read, characters. */
 const REFUSAL_CHARS_MAX = 20_000
@@ -14,6 +13,11 @@ export interface RpcErrorObject {
   readonly data?: unknown
 }
 
+/** The part of an HTTP answer that says whether it refuses. */
+export interface HttpAnswerHead extends Pick<Response, 'ok' | 'status'> {
+  readonly headers: Pick<Headers, 'get'>
+}
+
 /** An endpoint's refusal of one request. */
 export interface Refusal {
   readonly status: number
@@ -26,7 +30,7 @@ export interface Refusal {
 }
 
 /** Parses a refusal; undefined if the endpoint gave a result, or if its answer is too long to be a refusal. */
-export function parseRefusal(response: HttpAnswer, text: string): Refusal | undefined {
+export function parseRefusal(response: HttpAnswerHead, text: string): Refusal | undefined {
   if (text.length > REFUSAL_CHARS_MAX || (response.ok && !text.includes('"error"'))) return undefined
   const error = getRpcError(parseObject(text) ?? {})
   if (response.ok && error === undefined) return undefined
@@ -69,7 +73,7 @@ export function getRpcError(body: Record<string, unknown>): RpcErrorObject | und
 /**
  * Parses `Retry-After` to milliseconds. Only the form in seconds is supported: a date would need synchronous clocks.
  */
-export function parseRetryAfterMs(response: Pick<HttpAnswer, 'headers'>): number | undefined {
+export function parseRetryAfterMs(response: Pick<HttpAnswerHead, 'headers'>): number | undefined {
   const value = response.headers.get('retry-after') ?? ''
   return /^\d{1,6}$/.test(value) ? Math.min(Number(value) * 1_000, RETRY_AFTER_MS_MAX) : undefined
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createRequestLimiter, type Priority } from '../../../../src/chain/rpc/limiter.ts'
+import type { Priority } from '../../../../src/chain/rpc/client.ts'
+import { createRequestLimiter } from '../../../../src/chain/rpc/limiter.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { AbortedError } from '../../../../src/lib/error.ts'
 import { settle } from '../../../support/test_clock.ts'
