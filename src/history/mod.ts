@@ -119,6 +119,12 @@ export function createHistory(options: {
     return newSources
   }
 
+  /** Tells the sources which of them have just shown that they have the final block. */
+  function recordHolders({ client, tip }: TipContext): void {
+    for (const each of getSources(client))
+      if (tip.holders.includes(each.source.index)) each.recordFinalBlock(tip.finalized)
+  }
+
   function getFollower<Row, Target extends StreamTarget>(
     client: ChainClient,
     stream: Stream<Row, Target>,
@@ -249,8 +255,7 @@ export function createHistory(options: {
     const { stream, subject, target } = request
     const follower = getFollower(client, stream, target)
     work.onTimeout(() => follower.findFailure(subject) ?? historyPendingError(client, follower.getProgress(subject)))
-    for (const each of getSources(client))
-      if (tip.holders.includes(each.source.index)) each.recordFinalBlock(tip.finalized)
+    recordHolders(context)
     const storedTo = Number(tip.finalized.number)
     const coverageBySubject = await coverage.find({ target, stream: stream.name }, [null, subject])
     const isUntouched =
@@ -280,7 +285,9 @@ export function createHistory(options: {
       if (stream.subjectsOnly) throw new Error(`Cannot read a global history of stream ${stream.name}`)
       const client = requireClient(target)
       return issues.watch(client.chain.id, async () => {
-        const final = toFinalBlock(await finality.readTip(client, work))
+        const tip = await finality.readTip(client, work)
+        recordHolders({ client, tip })
+        const final = toFinalBlock(tip)
         if (target.startBlock > final.number) return
         const historyRequest = { subject: null, fromBlock: target.startBlock, final, requesters: work.requesters }
         await getFollower(client, stream, target).complete(historyRequest, target, work.signal)
