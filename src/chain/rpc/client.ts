@@ -51,6 +51,11 @@ export interface RpcRequest<T> {
   readonly timeoutMs?: number
   /** Rewrites the text of an answer before it is parsed, for example numbers that JSON would round. */
   readonly rewrite?: (text: string) => string
+  /**
+   * Takes the text of a result before it is parsed, if the answer is nothing but an envelope around it; undefined
+   * leaves it to `parse`. The text may be anything.
+   */
+  readonly takeText?: (result: string) => T | undefined
   /** Maps a refusal of this request to an error; undefined for the default mapping. */
   readonly mapRefusal?: (refusal: Refusal) => Error | undefined
 }

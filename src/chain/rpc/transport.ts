@@ -68,7 +68,7 @@ export function createTransport(options: TransportOptions) {
      * for another request.
      */
     async send<T>(request: RpcRequest<T>, signal: AbortSignal): Promise<T> {
-      const { method, params, parse, rewrite, mapRefusal, timeoutMs = options.timeoutMs } = request
+      const { method, params, rewrite, timeoutMs = options.timeoutMs } = request
       const id = ++lastId
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
       const sentMs = clock.monotonicMs()
@@ -79,7 +79,7 @@ export function createTransport(options: TransportOptions) {
           return { response, text: decode(toBuffer(await response.arrayBuffer())) }
         }
         const { response, text } = await untilAborted(exchange(), deadline.signal)
-        return await parseResponse({ response, text: rewrite?.(text) ?? text, id, parse, mapRefusal, meanings })
+        return await parseResponse({ request, response, text: rewrite?.(text) ?? text, id, meanings })
       } catch (error) {
         if (signal.aborted) throw new AbortedError('The caller left')
         if (deadline.signal.aborted) {
@@ -111,16 +111,17 @@ function decode(bytes: Buffer): string {
   }
 }
 
-interface RawResponse<T> extends Pick<RpcRequest<T>, 'parse'> {
+interface RawResponse<T> {
+  readonly request: Pick<RpcRequest<T>, 'parse' | 'takeText' | 'mapRefusal'>
   readonly response: HttpAnswer
   readonly text: string
   readonly id: number
-  readonly mapRefusal: RpcRequest<T>['mapRefusal']
   readonly meanings: RpcErrorMapping
 }
 
 /** Parses a response. Nodes send JSON-RPC errors with any status, so the body is checked first. */
-async function parseResponse<T>({ response, text, id, parse, mapRefusal, meanings }: RawResponse<T>): Promise<T> {
+async function parseResponse<T>({ request, response, text, id, meanings }: RawResponse<T>): Promise<T> {
+  const { parse, takeText, mapRefusal } = request
   const { status } = response
   const isLong = text.length > LONG_CHARS
   const refusal = mapRefusal === undefined ? undefined : parseRefusal(response, text)
@@ -130,6 +131,9 @@ async function parseResponse<T>({ response, text, id, parse, mapRefusal, meaning
     throw new EndpointError('busy', 'The endpoint limits its rate', { retryAfterMs: parseRetryAfterMs(response) })
   if (status === 413) throw new RpcRefusedError(0, 'The request is too long for the endpoint', 'size')
   if (isLong) await yieldToEventLoop()
+  const result = status === 200 && takeText !== undefined ? findResult(text, id) : undefined
+  const taken = result === undefined ? undefined : takeText?.(result)
+  if (taken !== undefined) return taken
   if (!isWithinJsonLimits(text, BODY_JSON_LIMITS))
     throw new EndpointError('too_large', 'The answer nests too deep or has too many values')
   if (isLong) await yieldToEventLoop()
@@ -151,11 +155,40 @@ async function parseResponse<T>({ response, text, id, parse, mapRefusal, meaning
   }
   if (body['result'] === undefined) throw new UpstreamError('The answer has no result')
   if (isLong) await yieldToEventLoop()
+  return parseResult(body['result'], parse)
+}
+
+function parseResult<T>(result: unknown, parse: RpcRequest<T>['parse']): T {
   try {
-    return parse(body['result'])
+    return parse(result)
   } catch (cause) {
     throw new UpstreamError('The answer has an unexpected result', { cause })
   }
+}
+
+/** Parses a result whose text was taken before, within the same limits. Throws `UpstreamError`. */
+export async function parseTakenText<T>(text: string, parse: RpcRequest<T>['parse']): Promise<T> {
+  if (!isWithinJsonLimits(text, BODY_JSON_LIMITS)) throw new UpstreamError('The answer has too many values')
+  await yieldToEventLoop()
+  let result: unknown
+  try {
+    result = JSON.parse(text)
+  } catch (cause) {
+    throw new UpstreamError('The answer is not JSON', { cause })
+  }
+  await yieldToEventLoop()
+  return parseResult(result, parse)
+}
+
+/** The text of a result in one of the usual envelopes, without spaces; undefined in any other. */
+function findResult(text: string, id: number): string | undefined {
+  const last = text.endsWith('\n') ? text.length - 1 : text.length
+  for (const [head, end] of [
+    [`{"jsonrpc":"2.0","id":${id},"result":`, '}'],
+    [`{"jsonrpc":"2.0","result":`, `,"id":${id}}`],
+  ] as const)
+    if (text.startsWith(head) && text.endsWith(end, last)) return text.slice(head.length, last - end.length)
+  return undefined
 }
 
 /** Formats the system's code of a failed connection, ` (ECONNREFUSED)`; never the message, which quotes the URL. */
