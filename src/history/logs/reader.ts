@@ -9,11 +9,12 @@ import type { Clock } from '../../lib/clock.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { LogsOutcome } from '../metrics.ts'
 import { countBlocks, type Range, splitNewest, splitRange } from '../range.ts'
-import type { HistoryLog, LogFilter } from '../stream.ts'
+import type { LogFilter } from '../stream.ts'
 import { mergeLogs } from './check_logs.ts'
 import { createRangeLimits, type LimitedRequest } from './limits.ts'
 import { LogsRefusedError, type RefusalReaction } from './refusal.ts'
 import type { LogSource } from './source.ts'
+import { toWritten, type WrittenLogs } from './written.ts'
 
 /** The logs to read, and how the range is divided. */
 export interface LogsRequest extends LimitedRequest {
@@ -21,6 +22,8 @@ export interface LogsRequest extends LimitedRequest {
   readonly range: Range
   /** Number of earlier reads of the range: each read divides it at other blocks. */
   readonly turn: number
+  /** True to leave the logs unread, so that their text can be compared with that of an earlier read. */
+  readonly isUnread?: boolean
   /** The requester; endpoints serve requesters in turn. Absent for global scans. */
   readonly requester?: string | undefined
 }
@@ -108,20 +111,22 @@ export function createAdaptiveLogSource(options: {
     range: Range,
     work: Work,
     retriesMax = RETRIES,
-  ): Promise<readonly HistoryLog[]> {
+  ): Promise<WrittenLogs> {
     const lists = await allOrAbort(
       request.filters.map((filter) => (within: Work) => requestFilter(request, { filter, range, retriesMax }, within)),
       work,
     )
-    limits.recordAnswer(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map((list) => list.length)) })
-    return lists.length === 1 ? (lists[0] ?? []) : mergeLogs(lists)
+    limits.recordAnswer(request, { blocks: countBlocks(range), logs: Math.max(0, ...lists.map(({ count }) => count)) })
+    const [only, ...others] = lists
+    if (only !== undefined && others.length === 0) return only
+    return toWritten(mergeLogs(await Promise.all(lists.map((list) => list.read()))))
   }
 
   async function requestFilter(
-    { requester }: LogsRequest,
+    { requester, filters, isUnread = false }: LogsRequest,
     { filter, range, retriesMax }: { readonly filter: LogFilter; readonly range: Range; readonly retriesMax: number },
     work: Work,
-  ): Promise<readonly HistoryLog[]> {
+  ): Promise<WrittenLogs> {
     let failures = 0
     let rateWaits = 0
     for (;;) {
@@ -134,7 +139,7 @@ export function createAdaptiveLogSource(options: {
             throw new LogsRefusedError(0, { kind: 'range', blocks: cap })
           }
           isSent = true
-          return source.logs(filter, range, work)
+          return source.written({ filter, range, isUnread: isUnread && filters.length === 1 }, work)
         }
         const logs = await throttle.run(requestLogs, { signal: work.signal, requester })
         onOutcome('useful')
@@ -160,9 +165,9 @@ export function createAdaptiveLogSource(options: {
     }
   }
 
-  async function readPiece(request: LogsRequest, range: Range, work: Work): Promise<readonly HistoryLog[]> {
+  async function readPiece(request: LogsRequest, range: Range, work: Work): Promise<readonly WrittenLogs[]> {
     try {
-      return await requestOnce(request, range, work)
+      return [await requestOnce(request, range, work)]
     } catch (error) {
       const reaction = await interpretRefusal(error, { request, range }, work)
       learnFromRefusal(request, range, reaction)
@@ -211,7 +216,7 @@ export function createAdaptiveLogSource(options: {
     request: LogsRequest,
     pieces: readonly Range[],
     work: Work,
-  ): Promise<readonly HistoryLog[]> {
+  ): Promise<readonly WrittenLogs[]> {
     const lists = await allOrAbort(
       pieces.map((piece) => (within: Work) => readPiece(request, piece, within)),
       work,
@@ -220,7 +225,7 @@ export function createAdaptiveLogSource(options: {
   }
 
   /** Sends one request of a kind before all others, which might be refused for the same reason. */
-  async function readWithProbe(request: LogsRequest, work: Work): Promise<readonly HistoryLog[]> {
+  async function readWithProbe(request: LogsRequest, work: Work): Promise<readonly WrittenLogs[]> {
     const blocks = Math.min(countBlocks(request.range), limits.getWindow(request).blocks)
     const [older, first] = splitNewest(request.range, blocks)
     const probe = readPiece(request, first, work)
@@ -232,7 +237,7 @@ export function createAdaptiveLogSource(options: {
   }
 
   /** Tries one request longer than a cap that was learned long ago; if it succeeds, the cap rises. */
-  async function readWithTrial(request: LogsRequest, blocks: number, work: Work): Promise<readonly HistoryLog[]> {
+  async function readWithTrial(request: LogsRequest, blocks: number, work: Work): Promise<readonly WrittenLogs[]> {
     const [older, first] = splitNewest(request.range, blocks)
     trialBlocks = blocks
     const newest = await readPiece(request, first, work).finally(() => {
@@ -243,9 +248,9 @@ export function createAdaptiveLogSource(options: {
 
   async function addOlder(
     request: LogsRequest,
-    { older, newest }: { readonly older: Range; readonly newest: readonly HistoryLog[] },
+    { older, newest }: { readonly older: Range; readonly newest: readonly WrittenLogs[] },
     work: Work,
-  ): Promise<readonly HistoryLog[]> {
+  ): Promise<readonly WrittenLogs[]> {
     if (older.toBlock < older.fromBlock) return newest
     return [...(await readPieces(request, splitPieces({ ...request, range: older }), work)), ...newest]
   }
@@ -283,10 +288,10 @@ export function createAdaptiveLogSource(options: {
     /** Length of the next piece of this kind. */
     getNextBlocks: (request: Pick<LogsRequest, 'key' | 'firstBlocks'>) => limits.getWindow(request).blocks,
     /**
-     * Reads all logs of a range, in order. Throws `UpstreamError` if the endpoint fails or cannot serve them,
-     * `EndpointError` (wide_filter), `RangeTooNarrowError`.
+     * Reads all logs of a range, in order, by one request or more. Throws `UpstreamError` if the endpoint fails or cannot
+     * serve them, `EndpointError` (wide_filter), `RangeTooNarrowError`.
      */
-    async read(request: LogsRequest, work: Work): Promise<readonly HistoryLog[]> {
+    async read(request: LogsRequest, work: Work): Promise<readonly WrittenLogs[]> {
       if (limits.mayBeRetainedAgain(request.range)) await reprobeOldest(request, work)
       for (;;) {
         const probe = probes.get(request.key)

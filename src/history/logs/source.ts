@@ -10,6 +10,7 @@ import { type NumberedClaim, readBlockLogs } from './block_logs.ts'
 import { checkLogs, type LogRange, orderLogs } from './check_logs.ts'
 import { parseLogs, parseReceipt } from './parse_logs.ts'
 import { classifyRefusal, LogsRefusedError } from './refusal.ts'
+import { takeWritten, toWritten, unwrapList, type WrittenLogs } from './written.ts'
 
 /** One endpoint as a source of logs. Every answer is checked; every request has a time limit. */
 export type LogSource = ReturnType<typeof createLogSource>
@@ -32,7 +33,10 @@ export function createLogSource(
       return endpoint.usable ?? true
     },
     /** Logs in order, of the right shape. Throws `LogsRefusedError`, and `UpstreamError` for everything else. */
-    logs: (filter: LogFilter, range: LogRange, work: Work) => readLogs(endpoint, { filter, range }, work),
+    logs: async (filter: LogFilter, range: LogRange, work: Work) =>
+      await (await readLogs(endpoint, { filter, range }, work)).read(),
+    /** The same, and how the endpoint wrote them. */
+    written: (query: LogsQuery, work: Work) => readLogs(endpoint, query, work),
     /** Undefined if the endpoint does not have the block. */
     header: (at: BlockId, work: Work) => readHeader(endpoint, { chainId, at }, work),
     /** The logs of a transaction's receipt; undefined if the endpoint does not know the transaction. */
@@ -52,21 +56,38 @@ export function createLogSource(
   }
 }
 
+interface LogsQuery {
+  readonly filter: LogFilter
+  readonly range: LogRange
+  /** True to parse them when they are asked for. @default {false} */
+  readonly isUnread?: boolean
+}
+
 async function readLogs(
   endpoint: Pick<Endpoint, 'request'>,
-  { filter, range }: { readonly filter: LogFilter; readonly range: LogRange },
+  { filter, range, isUnread = false }: LogsQuery,
   work: Work,
-): Promise<readonly HistoryLog[]> {
+): Promise<WrittenLogs> {
+  const check = (answer: readonly HistoryLog[]) => {
+    const logs = orderLogs(answer)
+    checkLogs(logs, filter, range)
+    return logs
+  }
+  let text: string | undefined
   const requested = {
     ...('blockHash' in range ? { fromBlock: range.number, toBlock: range.number } : range),
     divisible: filter.topics.some((each) => (each?.length ?? 0) > DIVISIBLE_TOPICS),
   }
   try {
-    const answer = await endpoint.request(
+    const answer = await endpoint.request<WrittenLogs | readonly HistoryLog[]>(
       {
         method: 'eth_getLogs',
         params: [toParams(filter, range)],
         parse: parseLogs,
+        takeText(result) {
+          text = unwrapList(result)
+          return isUnread ? takeWritten(result, check) : undefined
+        },
         timeoutMs: LOGS_MS,
         mapRefusal(refusal) {
           const reaction = classifyRefusal(refusal, requested)
@@ -77,10 +98,9 @@ async function readLogs(
       },
       work,
     )
+    if ('read' in answer) return answer
     await yieldIfLarge(answer)
-    const logs = orderLogs(answer)
-    checkLogs(logs, filter, range)
-    return logs
+    return toWritten(check(answer), answer.length === 0 ? '' : text)
   } catch (error) {
     if (hasFault(error, 'late')) throw new LogsRefusedError(0, { kind: 'late' })
     // An answer beyond our own limit is handled like one beyond the endpoint's.

@@ -80,7 +80,7 @@ function getPosition({ blockNumber, logIndex }: HistoryLog): string {
 
 /** True if both are the same logs in the same order. */
 export function isSameList(a: readonly HistoryLog[], b: readonly HistoryLog[]): boolean {
-  return a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog))
+  return a === b || (a.length === b.length && a.every((log, index) => isSameLog(log, b[index] as HistoryLog)))
 }
 
 function getKey({ blockHash, transactionHash, transactionIndex, logIndex, address, topics, data }: HistoryLog): string {

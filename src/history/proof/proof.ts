@@ -3,6 +3,7 @@ import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AdaptiveLogSource, FinalBlock, LogsRequest } from '../logs/reader.ts'
 import { compareReads, type LogComparison, withAgreedTimes } from '../logs/witness.ts'
+import { isSameText, readWritten, type WrittenLogs } from '../logs/written.ts'
 import type { Range } from '../range.ts'
 import { type HistoryLog, IncompleteError, NoWitnessError, SECOND_WITNESS_CHECK, toBlockRange } from '../stream.ts'
 import { createEvidence } from './evidence.ts'
@@ -26,6 +27,12 @@ const DOUBTED_READS_MAX = 6
 const PROOFS_MAX = 8
 /** A second witness takes at most this many times as many requests as the first. */
 const NARROW = 16
+
+/** A read whose logs may not have been parsed yet. */
+interface UnreadRead {
+  readonly source: AdaptiveLogSource
+  readonly parts: readonly WrittenLogs[]
+}
 
 interface Read {
   readonly source: AdaptiveLogSource
@@ -53,14 +60,14 @@ export function createProof(
   let readsMax = READS_MAX
   let receiptWitnesses = Number.POSITIVE_INFINITY
 
-  async function readNext(work: Work): Promise<Read> {
+  async function readNext(work: Work, { isUnread = false } = {}): Promise<UnreadRead> {
     const turn = turnCount++
     const ranked = rankSources(sources, range)
     let failure: unknown = new UpstreamError('No endpoint can be asked for logs of these blocks')
     const first = turn % Math.max(1, ranked.length)
     for (const source of [...ranked.slice(first), ...ranked.slice(0, first)]) {
       try {
-        return { source, logs: await source.read({ ...request, turn }, work) }
+        return { source, parts: await source.read({ ...request, turn, isUnread }, work) }
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         failure = error
@@ -69,9 +76,31 @@ export function createProof(
     throw failure
   }
 
+  /** Reads what is missing at once. Only the first of these reads is parsed if the others have the same text. */
   async function readMissing(work: Work): Promise<void> {
     const missing = Math.max(0, readsMin - reads.length)
-    reads.push(...(await Promise.all(Array.from({ length: missing }, () => readNext(work)))))
+    const [first, ...others] = await Promise.all(
+      Array.from({ length: missing }, (_, index) => readNext(work, { isUnread: index > 0 })),
+    )
+    if (first === undefined) return
+    const logs = await addRead(first)
+    for (const read of others) {
+      if (logs !== undefined && isSameText(first.parts, read.parts)) reads.push({ source: read.source, logs })
+      else await addRead(read)
+    }
+  }
+
+  /** Adds a read; undefined if its logs cannot be parsed, and then it does not count. */
+  async function addRead({ source, parts }: UnreadRead): Promise<readonly HistoryLog[] | undefined> {
+    try {
+      const logs = await readWritten(parts)
+      reads.push({ source, logs })
+      return logs
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error
+      source.distrust()
+      return undefined
+    }
   }
 
   /** Decides logs that a single endpoint gave: by another endpoint's receipt, otherwise by proof. */
@@ -146,7 +175,7 @@ export function createProof(
           if (completeReads.length >= READS_MIN) throw new NoWitnessError()
           return await proveHalves(work)
         }
-        reads.push(await readNext(work))
+        await addRead(await readNext(work))
       }
     },
     /** Requires additional reads in the next call of `logs`; false if the maximum is reached. */

@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createAdaptiveLogSource, RangeTooNarrowError } from '../../../../src/history/logs/reader.ts'
 import { LogsRefusedError, type RefusalReaction } from '../../../../src/history/logs/refusal.ts'
-import type { LogSource } from '../../../../src/history/logs/source.ts'
 import type { LogsOutcome } from '../../../../src/history/metrics.ts'
 import { countBlocks, type Range } from '../../../../src/history/range.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
+import { createLogSourceDouble } from '../../../support/history/log_source.ts'
 import { createSkippingClock, settle } from '../../../support/test_clock.ts'
 
 const PATIENT = createWork(new AbortController().signal)
@@ -17,7 +17,7 @@ function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
   const clock = createSkippingClock()
   const { time } = clock
   const asked: Range[] = []
-  const source: LogSource = {
+  const source = createLogSourceDouble({
     index: 0,
     usable: true,
     header: async () => undefined,
@@ -32,7 +32,7 @@ function open(reactionTo: (range: Range) => RefusalReaction | undefined) {
       if (reaction !== undefined) throw new LogsRefusedError(-32_000, reaction)
       return []
     },
-  }
+  })
   const learned = createAdaptiveLogSource({
     source,
     clock,
@@ -171,7 +171,7 @@ test('a read that would take far more requests than planned is given up once tha
 test('once a cap is known, longer ranges that still wait for their turn are divided without asking', async () => {
   const cap = 2_000
   const asked: number[] = []
-  const source: LogSource = {
+  const source = createLogSourceDouble({
     index: 0,
     usable: true,
     header: async () => undefined,
@@ -186,7 +186,7 @@ test('once a cap is known, longer ranges that still wait for their turn are divi
       if (blocks > cap) throw new LogsRefusedError(-32_000, { kind: 'range', blocks: cap })
       return []
     },
-  }
+  })
   const outcomes: LogsOutcome[] = []
   const learned = createAdaptiveLogSource({
     source,
@@ -215,7 +215,7 @@ test('an endpoint that limits its rate is waited for six times in one read', asy
 test('an endpoint that fails is asked four times more, each after twice the pause, and then rests', async () => {
   const clock = createSkippingClock()
   let asked = 0
-  const source: LogSource = {
+  const source = createLogSourceDouble({
     index: 0,
     usable: true,
     header: async () => undefined,
@@ -226,7 +226,7 @@ test('an endpoint that fails is asked four times more, each after twice the paus
       asked++
       throw new UpstreamError('No answer')
     },
-  }
+  })
   const learned = createAdaptiveLogSource({
     source,
     clock,

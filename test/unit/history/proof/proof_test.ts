@@ -3,10 +3,10 @@ import type { BlockClaim } from '../../../../src/chain/receipt/header.ts'
 import type { BlockLogs } from '../../../../src/history/logs/block_logs.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { LogsRefusedError } from '../../../../src/history/logs/refusal.ts'
-import type { LogSource } from '../../../../src/history/logs/source.ts'
 import { createProof } from '../../../../src/history/proof/proof.ts'
 import { type HistoryLog, IncompleteError } from '../../../../src/history/stream.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
+import { createLogSourceDouble } from '../../../support/history/log_source.ts'
 import { toHash, word } from '../../../support/history/simulation/chain.ts'
 import { createSkippingClock } from '../../../support/test_clock.ts'
 import { logAt, never, toTransactionHash } from './logs.ts'
@@ -49,7 +49,7 @@ function open(...tellings: readonly Telling[]) {
     ({ reads = [TRUTH], receipts, isProving = false, isSilent = false, keptFrom = 0 }, index) => {
       const seen: string[] = []
       asked.push(seen)
-      const source: LogSource = {
+      const source = createLogSourceDouble({
         index,
         usable: true,
         header: async () => undefined,
@@ -74,7 +74,7 @@ function open(...tellings: readonly Telling[]) {
         async blockLogs({ number }): Promise<BlockLogs | undefined> {
           return { root: toRoot(number), logs: TRUTH.filter(({ blockNumber }) => blockNumber === number) }
         },
-      }
+      })
       return createAdaptiveLogSource({ source, clock })
     },
   )
@@ -99,6 +99,32 @@ describe('logs()', () => {
     const { proof, asked } = open(honest)
     expect(await proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 1 })
     expect(asked).toEqual([['1-40', '1-40']])
+  })
+
+  test('parses one of two reads with the same text, and leaves alone what gives none that can be parsed', async () => {
+    const [parsed, clock] = [[] as string[], createSkippingClock()]
+    const openWritten = (texts: readonly string[], isBroken = false) => {
+      const sources = texts.map((text, index) => {
+        const logs = async () => TRUTH
+        const [header, receipt, claim, blockLogs] = Array.from({ length: 4 }, () => async () => undefined) as never[]
+        const double = createLogSourceDouble({ index, usable: true, logs, header, receipt, claim, blockLogs } as never)
+        const read = async () => {
+          parsed.push(text)
+          if (isBroken && index === 1) throw new UpstreamError('Not JSON')
+          return TRUTH
+        }
+        const written = async () => ({ count: TRUTH.length, text, read })
+        return createAdaptiveLogSource({ source: { ...double, written }, clock })
+      })
+      return { sources, proof: createProof(REQUEST, { sources, onHealed: () => {} }) }
+    }
+    expect(await openWritten(['a', 'a']).proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
+    expect(parsed.splice(0)).toEqual(['a'])
+    expect(await openWritten(['a', 'b']).proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
+    expect(parsed.splice(0)).toEqual(['a', 'b'])
+    const broken = openWritten(['a', 'b', 'c'], true)
+    expect(await broken.proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
+    expect(broken.sources.map((source) => source.mayServe(RANGE))).toEqual([true, false, true])
   })
 
   test.each([0, 1])('leaves an inventor alone, and believes the others: it is endpoint %i', async (liar) => {
