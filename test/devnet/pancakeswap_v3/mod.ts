@@ -57,6 +57,8 @@ export interface PancakeswapDevnet {
   readonly tokenIds: readonly bigint[]
   /** `feeProtocol` of the pool: more than a byte holds. */
   readonly feeProtocol: number
+  /** Swaps so much of a token. */
+  trade(tokenIn: Address, amountIn: bigint): Promise<void>
   /** What withdrawing all its liquidity, then collecting everything, would pay: simulated from the owner. */
   staticDecrease(tokenId: bigint): Promise<Amounts>
   staticCollect(tokenId: bigint): Promise<Amounts>
@@ -135,6 +137,9 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     owner,
     tokenIds,
     feeProtocol,
+    trade: async (tokenIn, amountIn) => {
+      await send([swap(tokenIn, amountIn)])
+    },
     staticDecrease: async (tokenId) =>
       simulate(decreaseLiquidityCall({ tokenId, owner, liquidity: await readLiquidity(tokenId) })),
     staticCollect: (tokenId) => simulate(collectCall({ tokenId, owner })),

@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { TickRange } from '../../../finance/math/liquidity.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { Custodian, ProtocolWords, Reward } from '../protocol.ts'
+import type { ExitCustody } from './exit.ts'
 
 /*
  * Exchanges whose manager enumerates the positions of a wallet, keeps one sum of fees and withdrawn principal, and logs
@@ -69,6 +70,8 @@ export interface EnumerableExchange {
   readonly lens: { readonly topic: string; readonly runtime: Hex }
   /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */
   readonly computeReward?: (words: readonly bigint[], position: RewardedPosition) => RewardAmounts
+  /** Tells how a position leaves its custodian. Absent: it is taken out as if its owner held it. */
+  readonly exitCustody?: ExitCustody
   /** Name of the stream of its positions' flows: `uniswap_v3_flow`. */
   readonly streamName: string
   /** What names a pool beside its tokens, such as its fee, for positions that are burned. */

@@ -43,7 +43,7 @@ export function createEnumerableProtocol(
       computeRewards: (position: Position) =>
         (position.rewards ?? []).map(({ token, words }) => ({ token, ...computeReward(words, position) })),
     }),
-    exitPosition,
+    exitPosition: (position) => exitPosition(position, exchange.exitCustody),
     presentPool: (position) => pool.present(position.pool),
     outputs: buildEnumerableOutputs(exchange, pool.entries),
     listUncoveredFields: (position) => (isOwed(position) ? SPLIT_FIELDS : []),
