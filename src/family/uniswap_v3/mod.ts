@@ -20,10 +20,7 @@ export const UNISWAP_V3 = defineFamily({
           factory: address,
           startBlock,
           code: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9_]{1,64}$/)), 'uniswap_v3'),
-          custodians: v.optional(
-            v.array(v.strictObject({ kind: v.picklist(['masterchef']), address, startBlock })),
-            [],
-          ),
+          custodians: v.optional(v.array(v.strictObject({ kind: v.picklist(['masterchef']), address, startBlock }))),
         }),
       ),
     ),

@@ -279,7 +279,12 @@ describe('a stall that keeps positions', () => {
 
   test('changes no figure, nor profit and loss', async () => {
     const [theirs, ours] = await Promise.all([read(real[1], kept, '&full=true'), read(stalls[1], kept, '&full=true')])
-    const { wallet: _, position_state: __, rewards: ___, ...figures } = theirs.reply.data as Stated & { rewards: unknown }
+    const {
+      wallet: _,
+      position_state: __,
+      rewards: ___,
+      ...figures
+    } = theirs.reply.data as Stated & { rewards: unknown }
     expect(ours.reply.data).toMatchObject(figures)
     for (const index of [2, 3]) {
       const [told, same] = await Promise.all([read(real[index], kept), read(stalls[index], kept)])

@@ -257,7 +257,11 @@ describe('readConfig()', () => {
 
     test('leaves out what its lists lack, and the configuration names it, debts first', () => {
       const built = readConfig({ CHAINS: '1' }, noFile)
-      const managers = getSettings(built, 'uniswap-v3').get(1) as readonly { manager: string; code: string }[]
+      const managers = getSettings(built, 'uniswap-v3').get(1) as readonly {
+        manager: string
+        code: string
+        custodians?: readonly { kind: string; address: string }[]
+      }[]
       const rest = managers.filter(({ manager }) => manager !== MANAGER)
       const { omissions } = read({
         uniswapV3: [{ manager: MANAGER, factory: FACTORY }],
@@ -273,7 +277,10 @@ describe('readConfig()', () => {
           omitted: [
             ...listMarkets(built).map((name) => `debts in aave-v3 market ${name}`),
             'debts in morpho-blue at 0xBBBBBbbBBb9cC5e90e3b3Af64bdAF62C37EEFFCb',
-            ...rest.map(({ manager, code }) => `positions in uniswap-v3 ${code}'s manager ${manager}`),
+            ...rest.flatMap(({ manager, code, custodians = [] }) => [
+              `positions in uniswap-v3 ${code}'s manager ${manager}`,
+              ...custodians.map(({ kind, address }) => `positions in uniswap-v3 ${code}'s ${kind} ${address}`),
+            ]),
             `${feeds} price feeds`,
           ],
         },

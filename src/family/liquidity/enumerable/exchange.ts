@@ -18,7 +18,7 @@ export interface EnumerableDeployment {
   /** `protocol.code` of its positions. */
   readonly code: string
   /** What holds positions of the manager for wallets. */
-  readonly custodians?: readonly Custodian[]
+  readonly custodians?: readonly Custodian[] | undefined
 }
 
 /** A contract that enumerates positions of wallets: a manager, or a custodian of its positions. */
