@@ -74,7 +74,7 @@ export interface RawReserve {
   readonly latest: Configuration
   /** US dollars of a whole token, 8 decimals; undefined if the oracle has none. */
   readonly price: bigint | undefined
-  /** Undefined if the hub does not answer. */
+  /** Undefined if the hub does not answer, or the spoke about `latest`. */
   readonly asset: HubAsset | undefined
   readonly token: RawToken
 }

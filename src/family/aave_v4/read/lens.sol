@@ -47,10 +47,11 @@ interface ISpoke {
 ///   1 spoke    u8 spoke, u64 revision, u8 1 if its liquidation configuration answered, u128 target health factor, u128
 ///              health factor of the greatest bonus, u16 factor of the least bonus, u8 1 if any of its reserves lends
 ///   2 reserve  u8 spoke, u16 id, address hub, u16 asset id, u8 decimals, u24 collateral risk, u8 flags, u32 latest key of
-///              its configuration, configuration, optional u256 price, u8 1 if the hub answered, u64 revision of the hub,
-///              u128 liquidity, u128 added shares, u128 drawn shares, u128 premium shares, u16 fee, u128 drawn rate,
-///              u128 drawn index now, u256 added assets now, then of the spoke at the hub u128 drawn shares, u128 premium
-///              shares, u24 risk premium threshold, u8 1 if active, u8 1 if halted; the token as in `tokens.sol`
+///              its configuration, configuration, optional u256 price, u8 1 if the configuration and the hub answered,
+///              u64 revision of the hub, u128 liquidity, u128 added shares, u128 drawn shares, u128 premium shares, u16
+///              fee, u128 drawn rate, u128 drawn index now, u256 added assets now, then of the spoke at the hub u128 drawn
+///              shares, u128 premium shares, u24 risk premium threshold, u8 1 if active, u8 1 if halted; the token as in
+///              `tokens.sol`
 ///   3 account  u32 wallet, u8 spoke, optional u32 applied risk premium, u8 1 if `getUserAccountData` answered, then its
 ///              seven u256, u16 number of holdings, then for each: u16 reserve id, u8 flags: 1 collateral, 2 borrowing,
 ///              4 its amounts and configuration answered, u128 drawn shares, u128 premium shares, i256 premium offset, u128
@@ -256,21 +257,21 @@ contract Lens is LensPage, Tokens {
         put(page, word(place + 128), 3);
         put(page, word(place + 160), 1);
         put(page, word(place + 192), 4);
-        writeConfiguration(page, spoke, id, word(place + 192));
+        bool configured = writeConfiguration(page, spoke, id, word(place + 192));
         argument(page, 0, id);
         (bool ok, uint256 size) = askFor(page, spoke.oracle, IOracle.getReservePrice.selector, 36, PRICE_GAS, 32);
         optional(page, ok && size >= 32, 32);
-        writeAsset(page, spoke, place);
+        writeAsset(page, spoke, place, configured);
         describe(page, address(uint160(word(place))));
     }
 
-    function writeAsset(Page memory page, Spoke memory spoke, uint256 place) private view {
+    function writeAsset(Page memory page, Spoke memory spoke, uint256 place, bool configured) private view {
         address hub = address(uint160(word(place + 32)));
         uint256 asset = word(place + 64);
         uint256 answeredAt = page.cursor;
         put(page, 0, 1);
         put(page, ask(page, hub, IHub.HUB_REVISION.selector, 32) ? word(page.answer) : 0, 8);
-        bool ok = ask1(page, hub, IHub.getAsset.selector, asset, ANSWER_BYTES);
+        bool ok = ask1(page, hub, IHub.getAsset.selector, asset, ANSWER_BYTES) && configured;
         put(page, word(page.answer), 16);
         put(page, word(page.answer + 96), 16);
         put(page, word(page.answer + 192), 16);

@@ -64,7 +64,7 @@ export function completeAccounts(read: RawRead, { spokes, wallets }: Requested):
     for (const holding of raw.holdings) {
       const reserve = requireSent(reserves.get(`${raw.spoke}:${holding.reserveId}`))
       const { asset } = reserve
-      if (asset === undefined) return { ...place, account: `the hub of reserve ${formatName(reserve)} does not answer` }
+      if (asset === undefined) return { ...place, account: `reserve ${formatName(reserve)} does not tell its terms` }
       if (!holding.hasAnswered) {
         return { ...place, account: `the spoke does not return what the wallet has of ${formatName(reserve)}` }
       }

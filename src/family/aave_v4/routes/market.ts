@@ -15,7 +15,7 @@ export function marketIdParameter(names: ReadonlySet<string>) {
     v.string(expected),
     // If no spoke is configured, every name passes: the route answers that none is configured.
     v.check((text) => names.size === 0 || names.has(text), expected),
-    documented({ type: 'string', description: 'Spoke of Aave V4, by its name.', examples: ['main'] }),
+    documented({ type: 'string', description: 'Name of a spoke.', examples: ['main'] }),
   )
 }
 
