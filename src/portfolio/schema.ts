@@ -176,7 +176,8 @@ export const rowPosition = v.pipe(
   v.description(
     'Where it is; null for what is in the wallet itself. `part` says what of a liquidity position: `principal`, `fees` ' +
       'or, in Uniswap V3, `withdrawn`: principal that was withdrawn and not collected; `owed` is fees and such ' +
-      'principal that its history does not tell apart yet; `queued` is collateral of Kamino in a withdraw ticket',
+      'principal that its history does not tell apart yet; `queued` is collateral of Kamino in a withdraw ticket; in ' +
+      'Aave V4 it is the hub and the id of the reserve',
   ),
 )
 
