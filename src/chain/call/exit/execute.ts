@@ -248,7 +248,7 @@ function toCallBlock({ hash, number }: Block): CallBlock {
 }
 
 /** All contracts that a unit is about. */
-function listParties({ steps, parties = [], suspects = [] }: ExitUnit): ReadonlySet<string> {
+export function listParties({ steps, parties = [], suspects = [] }: ExitUnit): ReadonlySet<string> {
   const called = steps.flatMap(({ calls, tokens, loan }) => [
     ...calls.flatMap(({ to, patch }) => (patch === undefined ? [to] : [to, patch.from])),
     ...tokens,

@@ -82,7 +82,7 @@ export type StepOutcome =
   | { readonly kind: 'too_costly' | 'skipped' | 'unreadable' }
 
 /** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
-const STEP_GAS = 1_500_000
+export const STEP_GAS = 1_500_000
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16, chained: 32, value: 64 } as const
 
 const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
