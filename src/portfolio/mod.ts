@@ -104,7 +104,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       ...portfolio,
       reader: createWalletReader({ clients, reader, solana: accountReader?.reader, clock }),
     },
-    exits: createExitReader({ clients, clock }),
+    exits: createExitReader({ clients, clock, isRecorded: services.testimony !== undefined }),
     snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
     watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }

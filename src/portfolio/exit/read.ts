@@ -1,10 +1,12 @@
 import type { Address } from 'viem'
-import { type ExitOutcome, type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
-import { type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
+import { type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
+import { simulateUnits } from '../../chain/call/exit/simulate.ts'
+import { type Endpoint, type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { AssetsRead, Row } from '../sum/row.ts'
 import { attribute, type Blockage, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
@@ -18,7 +20,7 @@ const BUDGET_MS = 12_000
 const TRIAL_MS = 8_000
 
 /** How an exit was executed. */
-export const EXECUTIONS = ['own_code', 'replaced_code'] as const
+export const EXECUTIONS = ['own_code', 'replaced_code', 'simulated'] as const
 type Execution = (typeof EXECUTIONS)[number]
 
 /** What came of all rows of a wallet on a chain. */
@@ -59,8 +61,10 @@ export interface ExitReader {
 export function createExitReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly clock: Clock
+  /** True if an answer is recorded: calls of lenses alone can be replayed. @default {false} */
+  readonly isRecorded?: boolean
 }): ExitReader {
-  const { clients, clock } = options
+  const { clients, clock, isRecorded = false } = options
   return {
     async read({ wallet, read, isDated, rows }, work) {
       const { exits } = read ?? {}
@@ -76,7 +80,8 @@ export function createExitReader(options: {
         const client = clients.get(exits.block.chainId)
         if (client === undefined) return undefined
         const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock, untilMs }
-        return await tryUnits(client, query, { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) })
+        const reading = { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) }
+        return await tryUnits(client, { query, isRecorded }, reading)
       }
       const found = await readExit(rows, exits?.list() ?? [], run)
       return { ...found, isExecuted }
@@ -85,7 +90,13 @@ export function createExitReader(options: {
 }
 
 /** Executes exits; undefined if there are none, or if no endpoint can. */
-type Run = (exits: readonly HoldingExit[]) => Promise<ExitOutcome | undefined>
+type Run = (exits: readonly HoldingExit[]) => Promise<ExecutedUnits | undefined>
+
+/** Outcomes of units, in their order. */
+interface ExecutedUnits {
+  readonly units: readonly UnitOutcome[]
+  readonly executedAs: Execution
+}
 
 function isTried(outcome: UnitOutcome): boolean {
   return outcome.kind === 'run' || (outcome.kind === 'too_costly' && outcome.untried !== 'late')
@@ -119,10 +130,10 @@ async function readExit(
     lines,
     outside: settled.units.flatMap(({ outside }) => outside),
     insolvent: settled.insolvent,
-    executedAs: first && (first.hasOwnCode ? 'replaced_code' : 'own_code'),
+    executedAs: first?.executedAs,
     isComplete:
       isWhole &&
-      first?.hasOwnCode !== true &&
+      first?.executedAs !== 'replaced_code' &&
       positions.every((row) => row.amount === 0n || exits.has(toUnitKey(row.position ?? { family: '' }))),
   }
 }
@@ -174,17 +185,39 @@ async function settle(
   }
 }
 
-/** Executes units at the first endpoint that overrides code; undefined if all that were asked refuse to. */
+/**
+ * Executes units in place of the wallet's code at the first endpoint that overrides it, and simulates them where the wallet
+ * has code of its own or no endpoint does; undefined if all that were asked refuse both.
+ */
 async function tryUnits(
   client: FinanceClient,
-  query: ExitQuery,
+  { query, isRecorded }: { readonly query: ExitQuery; readonly isRecorded: boolean },
   options: ReadOptions,
-): Promise<ExitOutcome | undefined> {
+): Promise<ExecutedUnits | undefined> {
+  const executed = await tryEndpoints(client, (endpoint, work) => executeUnits(endpoint, query, work), options)
+  if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
+  const simulated = isRecorded
+    ? undefined
+    : await tryEndpoints(client, (endpoint, work) => simulateUnits(endpoint, query, work), options).catch((error) => {
+        // It only confirms, or stands in for what no endpoint executes.
+        if (!(error instanceof UnavailableError) || options.work.signal.aborted) throw error
+        return undefined
+      })
+  if (simulated !== undefined) return { units: simulated, executedAs: 'simulated' }
+  return executed && { units: executed.units, executedAs: 'replaced_code' }
+}
+
+/** Runs an attempt at the first endpoint that supports it; undefined if all that were asked refuse it. */
+async function tryEndpoints<T>(
+  client: FinanceClient,
+  attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
+  options: ReadOptions,
+): Promise<T | undefined> {
   const failures: unknown[] = []
   try {
     return await client.read(async (endpoint, work) => {
       try {
-        return await executeUnits(endpoint, query, work)
+        return await attempt(endpoint, work)
       } catch (error) {
         failures.push(error)
         throw error

@@ -72,8 +72,9 @@ export const exitOutput = v.strictObject({
     executed_as: v.pipe(
       v.nullable(v.picklist(EXECUTIONS)),
       v.description(
-        'How it was executed: own_code as the wallet, which has no code; replaced_code in place of the wallet’s own code, ' +
-          'which might do otherwise; null if nothing was executed',
+        'How it was executed: own_code as the wallet, which has no code; simulated by eth_simulateV1, with the code that ' +
+          'the wallet has; replaced_code in place of the wallet’s own code, which might do otherwise; null if nothing was ' +
+          'executed',
       ),
     ),
     complete: v.pipe(

@@ -154,7 +154,7 @@ test('what a family does not tell, and what no endpoint executes, is unsupported
   expect(find(silent, 'uniswap-v3')).toMatchObject({ blocked_by: null })
   expect(silent).toMatchObject({ complete: false, executed_as: 'own_code' })
   for (const how of ['ignore', 'refuse'] as const) {
-    faulty.rule(() => ({ kind: 'no_overrides', how }))
+    faulty.rule(({ method }) => (method === 'eth_simulateV1' ? NO_METHOD : { kind: 'no_overrides', how }))
     const refused = await ask(WALLET)
     faulty.rule(() => undefined)
     for (const family of ['mood', 'uniswap-v3']) {
@@ -163,6 +163,42 @@ test('what a family does not tell, and what no endpoint executes, is unsupported
     expect(refused).toMatchObject({ complete: false, executed_as: null, arrives_usd: '0.000000' })
   }
 })
+
+const NO_METHOD = { kind: 'error', error: { code: -32_601, message: 'the method does not exist' } } as const
+
+for (const name of MOODS.filter((each) => each !== 'Reenters')) {
+  test(`what no endpoint executes is simulated: a contract that ${name}`, async () => {
+    await setMood(name)
+    const executed = await ask(WALLET)
+    faulty.rule(() => ({ kind: 'no_overrides', how: 'refuse' }))
+    const simulated = await ask(WALLET)
+    faulty.rule(() => undefined)
+    expect({ ...simulated, executed_as: executed.executed_as }).toEqual(executed)
+    expect(simulated).toMatchObject({ executed_as: 'simulated', complete: true })
+  })
+}
+
+test('an endpoint that simulates later times alone is asked for a second later from then on', async () => {
+  await setMood('Plain')
+  const { timestamp } = await devnet.client.getBlock()
+  const error = { code: -38_021, message: 'block timestamps must be in order' }
+  const times: bigint[] = []
+  faulty.rule(({ method, params: [simulation] }) => {
+    if (method !== 'eth_simulateV1') return { kind: 'no_overrides', how: 'refuse' }
+    const { blockStateCalls } = simulation as { readonly blockStateCalls: readonly Simulated[] }
+    const time = BigInt(blockStateCalls[0]?.blockOverrides.time ?? 0)
+    times.push(time - timestamp)
+    return time <= timestamp ? { kind: 'error', error } : undefined
+  })
+  const answer = await ask(WALLET)
+  faulty.rule(() => undefined)
+  expect(answer).toMatchObject({ executed_as: 'simulated', complete: true, blocked_usd: '0.000000' })
+  expect([times[0], new Set(times.slice(1))]).toEqual([0n, new Set([1n])])
+})
+
+interface Simulated {
+  readonly blockOverrides: { readonly time: string }
+}
 
 test('an endpoint that does not execute leaves it to another', async () => {
   await setMood('Plain')
@@ -187,10 +223,16 @@ test('what is not tried in time says so, and the wallet is answered', async () =
   expect(answer).toMatchObject({ complete: true, executed_as: 'own_code', arrives_usd: '0.000000' })
 })
 
-test('a wallet with code of its own is told that this was replaced', async () => {
-  const answer = await ask(contract)
-  expect(find(answer, 'uniswap-v3')).toMatchObject({ blocked_by: null })
-  expect(answer).toMatchObject({ complete: false, executed_as: 'replaced_code' })
+test('a wallet with code of its own is simulated with it, else is told that it was replaced', async () => {
+  await setMood('Plain')
+  const simulated = await ask(contract)
+  expect(find(simulated, 'uniswap-v3')).toMatchObject({ blocked_by: null })
+  expect(simulated).toMatchObject({ complete: true, executed_as: 'simulated' })
+  faulty.rule(({ method }) => (method === 'eth_simulateV1' ? NO_METHOD : undefined))
+  const replaced = await ask(contract)
+  faulty.rule(() => undefined)
+  expect({ ...replaced, executed_as: simulated.executed_as, complete: true }).toEqual(simulated)
+  expect(replaced).toMatchObject({ complete: false, executed_as: 'replaced_code' })
 })
 
 test('an empty wallet costs nothing, and what is in a wallet already arrives', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, encodeFunctionData, erc20Abi, type Hex, toHex, zeroAddress } from 'viem'
+import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
@@ -21,10 +22,11 @@ import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
 import { caseCount } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { startFaultyRpc } from '../../support/rpc.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import { listWithdrawals, readInNextBlock } from './next_block.ts'
-import { allRows, createPortfolio, e6 } from './support.ts'
+import { allRows, countedClient, createPortfolio, e6 } from './support.ts'
 
 const SEED = 20_261_130
 const WALLETS = caseCount(400, 12)
@@ -325,3 +327,33 @@ test('what arrives is what really doing it brings, and what is lent is what real
   for (const family of ['uniswap-v3', 'uniswap-v4']) expect(counts[`${family} arrives`]).toBeGreaterThan(9)
   expect(counts['uniswap-v4 hook_forbids']).toBeGreaterThan(0)
 }, 900_000)
+
+const UNFUNDED = 'No contract was found that lends'
+
+test('simulated calls of the wallet bring the same as the executed exit', async () => {
+  const rpc = await startFaultyRpc(devnet.rpcUrl)
+  // It refuses the executor alone, so that the book is read alike.
+  const isExit = (overrides: unknown) => JSON.stringify(overrides ?? '').includes(LENS_RUNTIME)
+  rpc.rule(({ params }) => (isExit(params[2]) ? { kind: 'no_overrides', how: 'refuse' } : undefined))
+  const { client } = countedClient({ ...lister.client.chain, rpcUrls: [rpc.url] })
+  const options = { db: database.db, history: lister.history, clock: createPatientClock(), more: [UNISWAP_V4] }
+  const [executing, simulating] = [lister.client, client].map((each) => createPortfolio([each], options))
+  const block = await devnet.client.getBlockNumber()
+  const ask = async (portfolio: typeof executing, wallet: Address) => {
+    const reply = await portfolio?.exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
+    return v.parse(exitOutput, { data: reply?.reply.data }).data
+  }
+  let compared = 0
+  for (const wallet of [...wallets.slice(0, 100), ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
+    const executed = await ask(executing, wallet)
+    const simulated = await ask(simulating, wallet)
+    // No storage is made up for the wallet's own calls.
+    if (simulated.rows.some(({ detail }) => detail?.includes(UNFUNDED))) continue
+    expect({ wallet, ...simulated, executed_as: executed.executed_as }).toEqual({ wallet, ...executed })
+    if (executed.executed_as !== null) expect(simulated.executed_as).toBe('simulated')
+    compared++
+  }
+  console.log(`${compared} wallets alike`)
+  expect(compared).toBeGreaterThan(20)
+  await rpc.stop()
+}, 600_000)
