@@ -162,6 +162,7 @@ export function createEndpoint(index: number, options: EndpointOptions) {
 }
 
 function toCallParams({
+  from,
   to,
   data,
   block,
@@ -171,7 +172,7 @@ function toCallParams({
   gas,
   blockOverrides,
 }: EthCall): unknown[] {
-  const target = to === undefined ? { data } : { to, data }
+  const target = to === undefined ? { data } : { ...(from && { from }), to, data }
   const transaction = gas === undefined ? target : { ...target, gas: toHex(gas) }
   const overrides = blockOverrides === undefined ? [] : [blockOverrides]
   const tag = toBlockTag(block)

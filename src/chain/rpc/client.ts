@@ -76,6 +76,8 @@ export type CallBlock = Pick<PinnedBlock, 'hash'> | bigint | 'latest'
 
 /** One read-only call. Without `to` the data is init code (a deployless call). */
 export interface EthCall {
+  /** Who calls; only with `to`. @default {the zero address} */
+  readonly from?: Hex
   readonly to?: Hex
   readonly data: Hex
   readonly block: CallBlock

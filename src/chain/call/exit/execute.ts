@@ -243,7 +243,8 @@ function decodePage(answer: Hex, asked: Block) {
   return { from, taken, codeSize: from.number(4) }
 }
 
-function toCallBlock({ hash, number }: Block): CallBlock {
+/** Names a block in a call. */
+export function toCallBlock({ hash, number }: Block): CallBlock {
   return hash === undefined ? number : { hash }
 }
 

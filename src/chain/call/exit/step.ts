@@ -52,6 +52,14 @@ export interface ExitStep {
   readonly isFallback?: boolean
 }
 
+/** A call of the wallet that runs all steps of a unit but fallbacks, by the protocol's own means. */
+interface OwnCall {
+  readonly to: Address
+  readonly data: Hex
+  /** What became of the steps, by what the contract answers. Throws `UpstreamError` for an answer that is too short. */
+  readonly decode: (answer: Hex) => readonly StepOutcome[]
+}
+
 /** Steps that share what they draw on: all of them run in one call, in their order. */
 export interface ExitUnit<Step extends ExitStep = ExitStep> {
   readonly steps: readonly Step[]
@@ -59,6 +67,8 @@ export interface ExitUnit<Step extends ExitStep = ExitStep> {
   readonly parties?: readonly Address[]
   /** Contracts that may be hostile, such as hooks and tokens without a price: each gets few chances to use up gas. */
   readonly suspects?: readonly Address[]
+  /** Absent if the protocol's contracts do not run all steps in one call, or do not answer what they pay. */
+  readonly ownCall?: OwnCall
 }
 
 /** What came of a loan. */
