@@ -1,6 +1,8 @@
-import { type Address, toFunctionSelector } from 'viem'
-import { encodeCall } from '../../../chain/call/words.ts'
+import { type Address, type Hex, size, toFunctionSelector } from 'viem'
+import type { StepOutcome } from '../../../chain/call/exit/step.ts'
+import { decodeWord, encodeBytes, encodeCall, encodeList } from '../../../chain/call/words.ts'
 import type { PricedToken } from '../../../finance/token/priced_token.ts'
+import { UpstreamError } from '../../../lib/error.ts'
 import { UINT256_MAX } from '../../../lib/number/fixed_point.ts'
 import { explainBy, type HoldingStep } from '../../exit.ts'
 import { listSuspects, type PositionExit } from '../exit.ts'
@@ -8,6 +10,7 @@ import type { Custodian } from '../protocol.ts'
 
 const DECREASE = toFunctionSelector('decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))')
 const COLLECT = toFunctionSelector('collect((uint256,address,uint128,uint128))')
+const MULTICALL = toFunctionSelector('multicall(bytes[])')
 const UINT128_MAX = 2n ** 128n - 1n
 
 /** `NonfungiblePositionManager` and `UniswapV3Pool` have one text for a token that refuses: that of `TransferHelper`. */
@@ -55,16 +58,33 @@ export function exitPosition(position: ExitedPosition, exitCustody?: ExitCustody
     tokens: [],
     calls: [{ to, data: encodeCall(DECREASE, tokenId, liquidity, 0n, 0n, UINT256_MAX) }],
   }
+  const steps = [...(liquidity === 0n ? [] : [decrease]), collect(UINT128_MAX, UINT128_MAX, false)]
   return {
-    steps: [
-      ...(custody?.steps ?? []),
-      ...(liquidity === 0n ? [] : [decrease]),
-      collect(UINT128_MAX, UINT128_MAX, false),
-      collect(UINT128_MAX, 0n, true),
-      collect(0n, UINT128_MAX, true),
-    ],
+    steps: [...(custody?.steps ?? []), ...steps, collect(UINT128_MAX, 0n, true), collect(0n, UINT128_MAX, true)],
     parties: [position.pool.address, ...(custodian ? [deployment.manager] : [])],
     suspects: listSuspects(position),
+    // A custodian's steps are no calls of the manager.
+    ...(custody === undefined && {
+      ownCall: {
+        to,
+        data: encodeCall(MULTICALL, encodeList(steps.flatMap(({ calls }) => calls.map(toItem)))),
+        decode: (answer: Hex) => [...decodeCollected(answer, steps), SKIPPED, SKIPPED],
+      },
+    }),
     explain,
   }
+}
+
+const SKIPPED = { kind: 'skipped' } as const
+
+function toItem({ data }: HoldingStep['calls'][number]) {
+  return encodeBytes(data.slice(2))
+}
+
+/** The manager answers each call; the last, `collect`, with both amounts, which are the last words. */
+function decodeCollected(answer: Hex, steps: readonly HoldingStep[]): StepOutcome[] {
+  const count = Math.floor(size(answer) / 32)
+  if (count < 2) throw new UpstreamError('Cannot decode what a manager collects')
+  const amounts = [decodeWord(answer, count - 2), decodeWord(answer, count - 1)]
+  return steps.map(({ tokens }) => ({ kind: 'done', deltas: tokens.length === 0 ? [] : amounts, lent: undefined }))
 }
