@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
+import { callUnits } from '../../chain/call/exit/own_call.ts'
 import { simulateUnits } from '../../chain/call/exit/simulate.ts'
 import { type Endpoint, type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
@@ -20,7 +21,7 @@ const BUDGET_MS = 12_000
 const TRIAL_MS = 8_000
 
 /** How an exit was executed. */
-export const EXECUTIONS = ['own_code', 'replaced_code', 'simulated'] as const
+export const EXECUTIONS = ['own_code', 'replaced_code', 'protocol_multicall', 'simulated'] as const
 type Execution = (typeof EXECUTIONS)[number]
 
 /** What came of all rows of a wallet on a chain. */
@@ -186,8 +187,9 @@ async function settle(
 }
 
 /**
- * Executes units in place of the wallet's code at the first endpoint that overrides it, and simulates them where the wallet
- * has code of its own or no endpoint does; undefined if all that were asked refuse both.
+ * Executes units in place of the wallet's code at the first endpoint that overrides it. Where the wallet has code of its
+ * own or no endpoint does, they are simulated, and where none simulates, protocols are asked that answer for themselves.
+ * Undefined if all that were asked refuse.
  */
 async function tryUnits(
   client: FinanceClient,
@@ -196,15 +198,19 @@ async function tryUnits(
 ): Promise<ExecutedUnits | undefined> {
   const executed = await tryEndpoints(client, (endpoint, work) => executeUnits(endpoint, query, work), options)
   if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
-  const simulated = isRecorded
-    ? undefined
-    : await tryEndpoints(client, (endpoint, work) => simulateUnits(endpoint, query, work), options).catch((error) => {
-        // It only confirms, or stands in for what no endpoint executes.
-        if (!(error instanceof UnavailableError) || options.work.signal.aborted) throw error
-        return undefined
-      })
-  if (simulated !== undefined) return { units: simulated, executedAs: 'simulated' }
-  return executed && { units: executed.units, executedAs: 'replaced_code' }
+  const replaced: ExecutedUnits | undefined = executed && { units: executed.units, executedAs: 'replaced_code' }
+  if (isRecorded) return replaced
+  /** Another way only confirms, or stands in for what no endpoint executes: its failure is none of the answer. */
+  const tryOther = async (way: typeof simulateUnits, executedAs: Execution): Promise<ExecutedUnits | undefined> => {
+    try {
+      const units = await tryEndpoints(client, (endpoint, work) => way(endpoint, query, work), options)
+      return units?.some(({ kind }) => kind !== 'unsupported') ? { units, executedAs } : undefined
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || options.work.signal.aborted) throw error
+      return undefined
+    }
+  }
+  return (await tryOther(simulateUnits, 'simulated')) ?? replaced ?? (await tryOther(callUnits, 'protocol_multicall'))
 }
 
 /** Runs an attempt at the first endpoint that supports it; undefined if all that were asked refuse it. */

@@ -73,7 +73,8 @@ export const exitOutput = v.strictObject({
       v.nullable(v.picklist(EXECUTIONS)),
       v.description(
         'How it was executed: own_code as the wallet, which has no code; simulated by eth_simulateV1, with the code that ' +
-          'the wallet has; replaced_code in place of the wallet’s own code, which might do otherwise; null if nothing was ' +
+          'the wallet has; replaced_code in place of the wallet’s own code, which might do otherwise; protocol_multicall by the ' +
+          'protocols’ own contracts, whose answers are believed (Uniswap V3 and its forks alone); null if nothing was ' +
           'executed',
       ),
     ),

@@ -32,7 +32,9 @@ export function findAbandonment(unit: UnitExit): Abandonment | undefined {
 }
 
 /** What is left to do without repaying: nothing in an insolvent account, else what its debts do not hold. */
-export function getFreeExit({ unit: { exit }, isInsolvent }: Abandonment): HoldingExit {
+export function getFreeExit({ unit, isInsolvent }: Abandonment): HoldingExit {
+  // The protocol's own call runs all steps.
+  const { ownCall: _, ...exit } = unit.exit
   return { ...exit, steps: exit.steps.filter(({ kind, isFree }) => isFree || (!isInsolvent && kind !== 'borrowed')) }
 }
 

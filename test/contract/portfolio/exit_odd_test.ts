@@ -157,10 +157,20 @@ test('what a family does not tell, and what no endpoint executes, is unsupported
     faulty.rule(({ method }) => (method === 'eth_simulateV1' ? NO_METHOD : { kind: 'no_overrides', how }))
     const refused = await ask(WALLET)
     faulty.rule(() => undefined)
+    expect(find(refused, 'mood')).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
+    // The manager of Uniswap V3 answers for itself, to any call that says it is the wallet's.
+    expect(find(refused, 'uniswap-v3')).toEqual(find(silent, 'uniswap-v3'))
+    expect(refused).toMatchObject({ complete: false, executed_as: 'protocol_multicall' })
+    faulty.rule(({ method, params: [call] }) => {
+      const isOwn = method === 'eth_call' && 'from' in (call as object)
+      return method === 'eth_simulateV1' || isOwn ? NO_METHOD : { kind: 'no_overrides', how }
+    })
+    const none = await ask(WALLET)
+    faulty.rule(() => undefined)
     for (const family of ['mood', 'uniswap-v3']) {
-      expect(find(refused, family)).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
+      expect(find(none, family)).toMatchObject({ arrives: null, blocked_by: 'unsupported' })
     }
-    expect(refused).toMatchObject({ complete: false, executed_as: null, arrives_usd: '0.000000' })
+    expect(none).toMatchObject({ complete: false, executed_as: null, arrives_usd: '0.000000' })
   }
 })
 

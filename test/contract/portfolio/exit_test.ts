@@ -330,30 +330,42 @@ test('what arrives is what really doing it brings, and what is lent is what real
 
 const UNFUNDED = 'No contract was found that lends'
 
-test('simulated calls of the wallet bring the same as the executed exit', async () => {
+test('simulated calls of the wallet bring the same as the executed exit, and so do protocols asked for themselves', async () => {
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   // It refuses the executor alone, so that the book is read alike.
   const isExit = (overrides: unknown) => JSON.stringify(overrides ?? '').includes(LENS_RUNTIME)
-  rpc.rule(({ params }) => (isExit(params[2]) ? { kind: 'no_overrides', how: 'refuse' } : undefined))
-  const { client } = countedClient({ ...lister.client.chain, rpcUrls: [rpc.url] })
+  let simulates = true
+  rpc.rule(({ method, params }) => {
+    if (method === 'eth_simulateV1' && !simulates) return { kind: 'error', error: { code: -32_601, message: 'none' } }
+    return isExit(params[2]) ? { kind: 'no_overrides', how: 'refuse' } : undefined
+  })
   const options = { db: database.db, history: lister.history, clock: createPatientClock(), more: [UNISWAP_V4] }
-  const [executing, simulating] = [lister.client, client].map((each) => createPortfolio([each], options))
+  const behind = { ...lister.client.chain, rpcUrls: [rpc.url] }
+  const executing = createPortfolio([lister.client], options)
+  const simulating = createPortfolio([countedClient(behind).client], options)
+  const asking = createPortfolio([countedClient(behind).client], options)
   const block = await devnet.client.getBlockNumber()
-  const ask = async (portfolio: typeof executing, wallet: Address) => {
-    const reply = await portfolio?.exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
-    return v.parse(exitOutput, { data: reply?.reply.data }).data
+  const ask = async ({ exit }: typeof executing, wallet: Address) => {
+    const { reply } = await exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
+    return v.parse(exitOutput, { data: reply.data }).data
   }
-  let compared = 0
+  const counts = { simulated: 0, asked: 0 }
   for (const wallet of [...wallets.slice(0, 100), ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
     const executed = await ask(executing, wallet)
+    simulates = false
+    const asked = await ask(asking, wallet)
+    simulates = true
     const simulated = await ask(simulating, wallet)
+    const isOwn = ({ position }: WireRow) => position?.['family'] === 'uniswap-v3'
+    expect({ wallet, rows: asked.rows.filter(isOwn) }).toEqual({ wallet, rows: executed.rows.filter(isOwn) })
+    if (asked.executed_as === 'protocol_multicall') counts.asked++
     // No storage is made up for the wallet's own calls.
     if (simulated.rows.some(({ detail }) => detail?.includes(UNFUNDED))) continue
     expect({ wallet, ...simulated, executed_as: executed.executed_as }).toEqual({ wallet, ...executed })
-    if (executed.executed_as !== null) expect(simulated.executed_as).toBe('simulated')
-    compared++
+    if (simulated.executed_as === 'simulated') counts.simulated++
   }
-  console.log(`${compared} wallets alike`)
-  expect(compared).toBeGreaterThan(20)
+  console.log('alike', counts)
+  expect(counts.simulated).toBeGreaterThan(20)
+  expect(counts.asked).toBeGreaterThan(5)
   await rpc.stop()
 }, 600_000)
