@@ -81,10 +81,14 @@ export interface LiquidityReader<Deployment extends LiquidityDeployment, Brief, 
   readonly past: HistoricalTargets<Deployment>
   /**
    * Reads all positions of a wallet on the targets concurrently. A list must be proven complete: the protocol enumerates
-   * the ids, and the manager's count of them is compared in the same call. Throws `UnavailableError` naming the chain if
+   * the ids, and the manager's count of them is compared in the same call. `shownMax`: only so many of the first positions
+   * with liquidity, or without, will be completed. Throws `UnavailableError` naming the chain if
    * a target fails, `ListTooLongError` if a list is too long.
    */
-  readWallet(wallet: Address, options: ReadOptions<Deployment>): Promise<WithExpiry<WalletRead<Brief, Withdrawal>>[]>
+  readWallet(
+    wallet: Address,
+    options: ReadOptions<Deployment> & { readonly shownMax?: number },
+  ): Promise<WithExpiry<WalletRead<Brief, Withdrawal>>[]>
   /** Completes positions of a wallet's list, in their order, each at the block of its list. Fails like `readWallet`. */
   complete(
     wallet: Address,

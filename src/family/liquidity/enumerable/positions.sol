@@ -39,7 +39,7 @@ interface IPool {
 ///             the pool tells nothing or nothing is owed; u128 liquidity, then feeGrowthOutside0X128,
 ///             feeGrowthOutside1X128 of the lower and of the upper tick
 ///   5 closed  like 4 up to the pool's tokensOwed1: no liquidity, no use for the ticks
-///   6 brief   u16 row, u256 token id, u16 pool, u128 liquidity: all that a long list says of a position
+///   6 brief   u16 row, u256 token id, u16 pool, u128 liquidity: all that a list says of positions that are not shown
 ///   7 reward  u16 token, u8 number of words, then each: u256. Of the next position
 ///   8 extra   u8 number of words, then each: u256. Of the pool before
 ///
@@ -49,7 +49,7 @@ interface IPool {
 /// Tokens and pools are numbered as in `positions.sol`. A page ends early, and says so by `taken`, before gas or `bytesMax`
 /// could run out in the middle of a record.
 abstract contract EnumerablePositions is Positions {
-    uint256 private constant BRIEFS_MAX = 4096;
+    uint256 private constant LISTED_MAX = 4096;
 
     struct Deployments {
         address[] managers;
@@ -69,10 +69,11 @@ abstract contract EnumerablePositions is Positions {
 
     /// What the page has met so far.
     struct Seen {
-        /// Positions are written as briefs.
-        bool brief;
         /// The row of the entry.
         Row row;
+        /// Positions with liquidity, and without, that are still written whole; the others are briefs.
+        uint256 openLeft;
+        uint256 closedLeft;
         /// The answer of `positions`.
         uint256 state;
         Numbers numbers;
@@ -143,45 +144,20 @@ abstract contract EnumerablePositions is Positions {
         return (row, owner);
     }
 
-    /// Entries `offset` to `offset + count` of the wallet's list over all managers, in the order of enumeration.
+    /// Entries `offset` to `offset + count` of the wallet's list over all managers, in the order of enumeration. Of each row
+    /// the first `firstMax` with liquidity, and as many without, are written whole. The others are briefs: what is needed to
+    /// count and order them, and to tell spam.
     function list(
         address wallet,
         Deployments calldata deployments,
         PriceSources calldata prices,
         uint256 offset,
         uint256 count,
-        uint256 bytesMax
+        uint256 bytesMax,
+        uint256 firstMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
-        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
-        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
-    }
-
-    /// The same entries as briefs: what is needed to count and order them, and to tell spam.
-    function scan(
-        address wallet,
-        Deployments calldata deployments,
-        PriceSources calldata prices,
-        uint256 offset,
-        uint256 count,
-        uint256 bytesMax
-    ) external view {
-        (Page memory page, Seen memory seen) = open();
-        seen.brief = true;
-        if (count > BRIEFS_MAX) count = BRIEFS_MAX;
-        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax);
-    }
-
-    function entries(
-        Page memory page,
-        Seen memory seen,
-        address wallet,
-        Deployments calldata deployments,
-        PriceSources calldata prices,
-        uint256 offset,
-        uint256 count,
-        uint256 bytesMax
-    ) private view {
+        if (count > LISTED_MAX) count = LISTED_MAX;
         Limits memory limits = limit(deployments, prices, bytesMax);
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
@@ -199,6 +175,8 @@ abstract contract EnumerablePositions is Positions {
                 continue;
             }
             choose(seen.row, deployments, i);
+            seen.openLeft = firstMax;
+            seen.closedLeft = firstMax;
             for (; offset < balance && page.taken < count; offset++) {
                 if (!room(page, seen.numbers, limits)) close(page);
                 entry(page, seen, prices, wallet, offset);
@@ -295,13 +273,15 @@ abstract contract EnumerablePositions is Positions {
         (uint256 poolOrdinal, address pool) = poolOf(page, seen, prices);
         if (pool == address(0)) return broken(page, seen, id, 3);
         uint256 liquidity = word(state + 224);
-        if (seen.brief) {
+        if ((liquidity > 0 ? seen.openLeft : seen.closedLeft) == 0) {
             put(page, 6, 1);
             put(page, index, 2);
             put(page, id, 32);
             put(page, poolOrdinal, 2);
             return put(page, liquidity, 16);
         }
+        if (liquidity > 0) seen.openLeft--;
+        else seen.closedLeft--;
         if (isCustodian(seen.row) && !rewards(page, seen, prices, seen.row.holder, pool, id)) {
             return broken(page, seen, id, 6);
         }
@@ -469,6 +449,8 @@ abstract contract EnumerablePositions is Positions {
         page.question = reserve(160);
         page.answer = reserve(1024);
         seen.state = reserve(384);
+        seen.openLeft = type(uint256).max;
+        seen.closedLeft = type(uint256).max;
         seen.numbers = openNumbers(POOLS_MAX);
         seen.poolList = reserve(POOLS_MAX * 32);
     }

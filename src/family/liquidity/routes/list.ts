@@ -53,7 +53,7 @@ export function listRoute<
       const targets = selectTargets(reader.targets, query, protocol)
       const list = await readAt({ targets, moment: query, past: reader.past, work }, async (resolved) => {
         const reads = await reader
-          .readWallet(wallet, { targets: resolved, isFull: full, work })
+          .readWallet(wallet, { targets: resolved, isFull: full, work, ...(!full && { shownMax: page * limit }) })
           .catch((error: unknown) => {
             throw toListError(error, resolved)
           })

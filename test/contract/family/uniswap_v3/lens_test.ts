@@ -55,7 +55,7 @@ async function measureGas(data: Hex): Promise<number> {
   return Number(gasUsed)
 }
 
-const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000 }
+const page = { wallet: WALLET, offset: 0, count: 500, bytesMax: 1_000_000, firstMax: 500 }
 
 describe('the lens', () => {
   // `bun run lens --check` checks that the code is the compiled source.
@@ -103,6 +103,29 @@ describe('the lens', () => {
     expect(read.managers).toEqual([{ balance: COUNT }, { balance: COUNT }])
     expect(read.positions.map(({ manager }) => manager)).toEqual([0, 0, 1, 1, 1])
     expect(read.pools.map(({ manager }) => manager)).toContain(1)
+  })
+
+  test('writes the first positions of each manager whole, with and without liquidity, and the others in brief', async () => {
+    const { provider } = devnet.wallets
+    const twice = { ...SUBJECT, holders: listHolders({ deployments: [DEPLOYMENT, DEPLOYMENT] }) }
+    const readListed = async (firstMax: number) => {
+      const answer = await call(encodeList(twice, { ...page, wallet: provider, firstMax }))
+      return atOnce(decodeList(answer)).positions
+    }
+    const whole = await readListed(500)
+    for (const firstMax of [0, 1, 3]) {
+      const listed = await readListed(firstMax)
+      expect(listed.map(toBrief)).toEqual(whole.map(toBrief))
+      const seen = new Map<string, number>()
+      for (const [index, each] of listed.entries()) {
+        const kind = `${each.manager}:${each.liquidity > 0n}`
+        const before = seen.get(kind) ?? 0
+        seen.set(kind, before + 1)
+        expect(each.whole?.()).toEqual(before < firstMax ? whole[index]?.whole?.() : undefined)
+      }
+      expect(seen.size).toBe(4)
+      expect(Math.min(...seen.values())).toBeGreaterThan(1)
+    }
   })
 
   test('ends a page early, whole to the last record, if bytes or gas run short', async () => {
@@ -250,7 +273,7 @@ describe('decodeList()', () => {
       const { positions, ...read } = decodeLens(answer)
       const { positions: listed, ...list } = atOnce(decodeList(answer))
       expect(list).toEqual(read)
-      expect(listed.map((each) => ({ ...each.whole(), ...toBrief(each) }))).toEqual([...positions])
+      expect(listed.map((each) => ({ ...each.whole?.(), ...toBrief(each) }))).toEqual([...positions])
     }
   })
 

@@ -15,9 +15,9 @@ import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../.
 import type { PositionHolder } from '../exchange.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
-const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax`
-const LIST = toFunctionSelector(`list(${PAGE})`)
-const SCAN = toFunctionSelector(`scan(${PAGE})`)
+const LIST = toFunctionSelector(
+  `list(address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax, uint256 firstMax)`,
+)
 const SOME = toFunctionSelector(
   `some(address owner, uint256[] indexes, uint256[] ids, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
 )
@@ -35,20 +35,23 @@ interface ListPage {
   readonly offset: number
   readonly count: number
   readonly bytesMax: number
+  /**
+   * Positions with liquidity of each manager, and as many without, that are read whole, in the order of enumeration; the
+   * others are read in brief.
+   */
+  readonly firstMax: number
 }
 
 /** Encodes the call for a page of a wallet's list. */
 export function encodeList(lensContracts: LensContracts, page: ListPage): Hex {
-  return encodeCall(LIST, ...pageArguments(lensContracts, page))
+  const { wallet, offset, count, bytesMax, firstMax } = page
+  const numbers = [offset, count, bytesMax, firstMax].map(BigInt)
+  return encodeCall(LIST, wallet, ...contracts(lensContracts), ...numbers)
 }
 
 /** Encodes the call for a page of the same list in brief, without prices. */
-export function encodeScan({ holders }: LensContracts, page: ListPage): Hex {
-  return encodeCall(SCAN, ...pageArguments({ holders, prices: NO_PRICE_SOURCES }, page))
-}
-
-function pageArguments(lensContracts: LensContracts, { wallet, offset, count, bytesMax }: ListPage) {
-  return [wallet, ...contracts(lensContracts), BigInt(offset), BigInt(count), BigInt(bytesMax)] as const
+export function encodeScan({ holders }: LensContracts, page: Omit<ListPage, 'firstMax'>): Hex {
+  return encodeList({ holders, prices: NO_PRICE_SOURCES }, { ...page, firstMax: 0 })
 }
 
 /** Positions by manager, an index into the holders, and id. */
@@ -99,9 +102,9 @@ interface Rewarded {
   readonly rewards?: readonly RawReward[]
 }
 
-/** A position of a list. Few are shown, so the other fields are decoded on demand. */
+/** A position of a list. Few are shown, so the other fields are decoded on demand; absent if it was read in brief. */
 export interface RawListed extends RawBrief {
-  whole(): RawPosition
+  whole?(): RawPosition
 }
 
 /** One pool; tokens are indexes into the read's list of tokens. */
@@ -143,6 +146,7 @@ export function decodeLens(answer: Hex): Steps<RawRead> {
 export function* decodeList(answer: Hex): Steps<RawRead<RawListed>> {
   const records = createLazyRecords()
   const list = yield* decode(answer, (from, tag): RawListed | undefined => {
+    if (tag === BRIEF) return readBrief(from)
     if (!isWhole(tag)) return undefined
     const [isOpen, start] = [tag === OPEN, from.getPosition()]
     const brief = readListed(from, isOpen)

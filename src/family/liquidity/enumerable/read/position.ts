@@ -73,13 +73,17 @@ export function* interpret(read: RawRead, options: InterpretOptions): Steps<Chai
   return yield* sortPositions(yield* classifyAll(read, options, createPositionFactory(read, options)))
 }
 
-/** Interprets a list, whose positions are decoded when they are shown. */
-export function* interpretList(list: RawRead<RawListed>, options: InterpretOptions): Steps<ChainRead<ListedPosition>> {
+/** Interprets a list, whose positions are decoded when they are shown. Those read in brief stay so. */
+export function* interpretList(
+  list: RawRead<RawListed>,
+  options: InterpretOptions,
+): Steps<ChainRead<BriefPosition | ListedPosition>> {
   const make = createPositionFactory(list, options)
   const toBrief = createBriefFactory(options)
-  const sorted = yield* classifyAll(list, options, (raw, parts): ListedPosition => {
-    const { rewards } = raw
-    return { ...toBrief(raw), whole: () => make({ ...raw.whole(), ...(rewards && { rewards }) }, parts) }
+  const sorted = yield* classifyAll(list, options, (raw, parts): BriefPosition | ListedPosition => {
+    const { whole, rewards } = raw
+    const brief = toBrief(raw)
+    return whole ? { ...brief, whole: () => make({ ...whole(), ...(rewards && { rewards }) }, parts) } : brief
   })
   return yield* sortPositions(sorted)
 }

@@ -24,25 +24,19 @@ import {
   type RawBrief,
   type RawRead,
 } from './abi.ts'
-import {
-  type BriefPosition,
-  type ChainRead,
-  interpret,
-  interpretList,
-  interpretScan,
-  joinScans,
-  type ListedPosition,
-} from './position.ts'
+import { type BriefPosition, type ChainRead, interpret, interpretList, interpretScan, joinScans } from './position.ts'
 
 /** Highest number of positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 100_000
 /**
- * Positions in one call, whole and in brief: 500 take about 17 million gas, 2,000 in brief about 40 million, and nodes
+ * Positions in one call, whole and in brief: 1,000 take about 34 million gas, 2,000 in brief about 40 million, and nodes
  * allow 50 million. A deployless call shares its gas with the deployment, and nodes that require one allow the least.
- * The lens itself reads at most 512, and in brief at most 4,096.
+ * The lens itself reads at most 4,096.
  */
-const PAGE_SIZES = { override: 500, deployless: 40 } as const
+const PAGE_SIZES = { override: 1_000, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
+/** The same of lists whose first positions are read whole, which are all of a short page. */
+const FIRST_PAGE_SIZES = { override: BRIEF_PAGE_SIZES.override, deployless: PAGE_SIZES.deployless } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of the transport's limit. */
 const PAGE_BYTES_MAX = 1_000_000
 /** Chain and position managers to read. */
@@ -68,15 +62,20 @@ interface WalletQuery {
   readonly wholeMax: number
 }
 
-/** Reads all positions of a wallet; undefined if there are more than `wholeMax`, so they must be read in brief. */
+/**
+ * Reads all positions of a wallet; undefined if there are more than `wholeMax`, so they must be read in brief. With
+ * `firstMax` only the first positions are read whole, so that one call covers a longer list.
+ */
 export async function readList(
   lens: LensAccess,
-  { wallet, wholeMax }: WalletQuery,
+  { wallet, wholeMax, firstMax }: WalletQuery & { readonly firstMax?: number },
   context: LensQueryContext,
-): Promise<ChainRead<ListedPosition> | undefined> {
+): Promise<ChainRead<BriefPosition> | undefined> {
   const countListed = createCounter(wallet, context.target)
-  const raw = await readWhole(lens, { wallet, wholeMax, countListed, decode: decodeList }, context)
-  return countListed(raw.managers) > wholeMax
+  const lengthMax = firstMax === undefined ? wholeMax : BRIEF_PAGE_SIZES.override
+  const query = { wallet, wholeMax: lengthMax, firstMax, countListed, decode: decodeList }
+  const raw = await readWhole(lens, query, context)
+  return countListed(raw.managers) > lengthMax
     ? undefined
     : await runCooperatively(interpretList(raw, toInterpretOptions(context, 'apart')))
 }
@@ -104,19 +103,22 @@ export async function readHeld(
 async function readWhole<Page extends RawRead<RawBrief>>(
   { mode, call, ...paging }: LensAccess,
   request: WalletQuery & {
+    readonly firstMax?: number | undefined
     readonly countListed: (managers: RawRead['managers']) => number
     readonly decode: (answer: Hex) => Steps<Page>
   },
   context: LensQueryContext,
 ): Promise<Page> {
-  const { wallet, wholeMax, countListed, decode } = request
+  const { wallet, wholeMax, firstMax, countListed, decode } = request
+  const sizes = firstMax === undefined ? PAGE_SIZES : FIRST_PAGE_SIZES
   const contracts = toLensContracts(context)
   const pages = await readPages<Page>({
     ...paging,
-    pageSize: PAGE_SIZES[mode],
+    pageSize: sizes[mode],
     async read({ start, end, block }) {
-      const data = encodeList(contracts, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
-      // Most lists end on their first page. A full one takes 17 million gas, and ends early if tokens burn more.
+      const page = { offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX, firstMax: firstMax ?? end - start }
+      const data = encodeList(contracts, { wallet, ...page })
+      // Most lists are short. A page that would take more gas than a call in a bundle gets ends early.
       return await runCooperatively(decode(await call({ data, block, isLight: start === 0 })))
     },
     count({ managers, taken }) {

@@ -25,6 +25,12 @@ import {
 
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
+/**
+ * Positions of each kind that are read whole for a list that is shown in pages: enough for the first pages of any length.
+ * A position takes 414 bytes whole, 52 in brief.
+ */
+const FIRST_MAX = 100
+
 /** Reads positions of an exchange. */
 export type PositionReader = LiquidityReader<EnumerableDeployment, BriefPosition, Position, never>
 
@@ -77,23 +83,43 @@ export function createPositionReader(
       getReadLimits(context.target, work),
     )
 
-  function readListOnce(wallet: Address, { target: asked, ...options }: LensQueryContext, work: Work) {
+  /** Reads a wallet's list whole, or in brief if it is long; with `firstMax` only its first positions whole. */
+  function readListOnce(
+    wallet: Address,
+    { target: asked, ...options }: LensQueryContext,
+    work: Work,
+    firstMax?: number,
+  ) {
     const { isPriced } = options
     const target = leaveOutCustodian(asked, wallet)
     const context = { ...options, target }
+    const query = { wallet, wholeMax, ...(firstMax !== undefined && { firstMax }) }
     const read = async (shared: Work): Promise<ChainRead<BriefPosition>> =>
-      (await readTarget(context, (lens, deployed) => readList(lens, { wallet, wholeMax }, deployed), shared)) ??
+      (await readTarget(context, (lens, deployed) => readList(lens, query, deployed), shared)) ??
       (await readTarget(context, (lens, deployed) => readScan(lens, wallet, deployed), shared))
-    return lists.reuse({ ...toCacheKey(`wallet:${wallet.toLowerCase()}:${isPriced}`, target), read }, work)
+    const key = `wallet:${wallet.toLowerCase()}:${isPriced}${firstMax === undefined ? '' : ':first'}`
+    return lists.reuse({ ...toCacheKey(key, target), read }, work)
+  }
+
+  /**
+   * Reads a wallet's list, of which the first `shownMax` positions of each kind can be completed. Read again, whole, is
+   * only a list of which a later page is shown, or whose manager enumerates in another order than answers have.
+   */
+  async function readShown(wallet: Address, context: LensQueryContext, work: Work, shownMax: number) {
+    const read = await readListOnce(wallet, context, work, FIRST_MAX)
+    return canShow(read, shownMax) ? read : await readListOnce(wallet, context, work)
   }
 
   return {
     targets,
     past,
-    readWallet(wallet, { targets, isFull: isPriced = true, work }) {
-      const tasks = targets.map(
-        (target) => (shared: Work) => readListOnce(wallet, { target, classifyToken, isPriced }, shared),
-      )
+    readWallet(wallet, { targets, isFull: isPriced = true, shownMax, work }) {
+      const tasks = targets.map((target) => (shared: Work) => {
+        const context = { target, classifyToken, isPriced }
+        return shownMax === undefined
+          ? readListOnce(wallet, context, shared)
+          : readShown(wallet, context, shared, shownMax)
+      })
       return allOrAbort(tasks, work)
     },
     readOne(tokenId, { targets, isFull: isPriced = true, work }) {
@@ -179,6 +205,14 @@ function findHeld(
     ? all.map((each) => each.whole())
     : positions.filter((each) => each.chainId === chainId)
   return { known, omitted: Math.max(all.length - known.length, 0) }
+}
+
+/** True if the first `shownMax` positions with liquidity, and without, can be completed. */
+function canShow({ block, positions }: ChainRead<BriefPosition>, shownMax: number): boolean {
+  // Where the block is pinned, positions can be read at it.
+  if (block.hash !== undefined) return true
+  const left = { open: shownMax, closed: shownMax }
+  return positions.every((position) => left[position.liquidity > 0n ? 'open' : 'closed']-- <= 0 || isListed(position))
 }
 
 function isListed(position: BriefPosition): position is ListedPosition {
