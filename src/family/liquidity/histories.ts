@@ -4,6 +4,7 @@ import type { TokenAmounts } from '../../finance/math/liquidity.ts'
 import { asDirectPrice } from '../../finance/price/price.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { Tip } from '../../history/tip.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, UnavailableError } from '../../lib/error.ts'
@@ -11,10 +12,10 @@ import { type FamilyTarget, type HistoricalTargets, type Moment, readAt } from '
 import type { ClassifiedPositions } from './list/classify.ts'
 import { ambiguousPositionError, selectOnlyPosition } from './list/selection.ts'
 import type { OwnPrice } from './position_history/flow_price.ts'
-import type { PnlOutcome, PnlState } from './position_history/pnl.ts'
-import { type HistoryAtBlock, readPnlOutcomes } from './position_history/pnl_outcome.ts'
+import { computePnl, type PnlOutcome, type PnlState } from './position_history/pnl.ts'
+import type { HistoryAtBlock } from './position_history/pnl_outcome.ts'
 import type { PositionHistory, PositionHistoryQuery, PositionHistoryReader } from './position_history/reader.ts'
-import { createTimedHistories, type WaitLimits } from './position_history/timed_histories.ts'
+import { createTimedHistories, type TimedHistories, type WaitLimits } from './position_history/timed_histories.ts'
 import type { TargetReads } from './targets.ts'
 
 /** A position as a family reads it. */
@@ -221,4 +222,23 @@ export function createPositionHistories<
 function toOwnPrice({ address, price }: PricedToken): OwnPrice {
   if (address === zeroAddress && price?.source === 'wrapper') return { ...price, source: 'wrapper' }
   return asDirectPrice(price) ?? { because: 'no source of its price is configured or answers' }
+}
+
+/** Reads profit and loss of listed positions, in their order. Waits and throws as `TimedHistories`. */
+async function readPnlOutcomes<Query extends PositionHistoryQuery>(
+  histories: TimedHistories<Query>,
+  queries: readonly { readonly query: Query; readonly state: PnlState }[],
+  limits: WaitLimits,
+): Promise<PnlOutcome[]> {
+  const results = await histories.read(
+    queries.map(({ query }) => query),
+    limits,
+  )
+  const outcomes: PnlOutcome[] = []
+  for (const [index, { state }] of queries.entries()) {
+    const history = results[index] ?? 'failed'
+    outcomes.push(typeof history === 'string' ? { status: history } : await computePnl(history, state))
+    await yieldToEventLoop()
+  }
+  return outcomes
 }

@@ -1,5 +1,6 @@
-import { checksumAddress } from 'viem'
+import { type Address, checksumAddress } from 'viem'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
+import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { addLiquidityRow, addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
@@ -10,7 +11,6 @@ import type {
   LiquidityProtocol,
   LiquidityReader,
 } from './protocol.ts'
-import { listEmptied } from './targets.ts'
 import type { WithdrawnReader } from './withdrawn.ts'
 
 /** Creates a reader of a wallet's positions as rows of a portfolio. */
@@ -89,4 +89,12 @@ export function createHoldingsReader<
       }
     },
   }
+}
+
+/** Lists the tokens of positions without liquidity, each once; the native one and spam are left out. */
+function listEmptied(
+  positions: readonly { readonly liquidity: bigint; readonly token0: PricedToken; readonly token1: PricedToken }[],
+): Address[] {
+  const tokens = positions.flatMap(({ liquidity, token0, token1 }) => (liquidity === 0n ? [token0, token1] : []))
+  return [...new Set(tokens.filter(({ spam }) => spam === undefined).map(({ address }) => address))]
 }

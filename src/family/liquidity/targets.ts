@@ -8,10 +8,9 @@ import type { PricedToken } from '../../finance/token/priced_token.ts'
 import { allOrAbort } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError } from '../../lib/error.ts'
 import { type FamilyTarget, filterTargets, type Moment, toReadOptions } from '../moment.ts'
 import type { ClassifiedPositions } from './list/classify.ts'
-import { ListTooLongError, unknownManagerError } from './list/selection.ts'
+import { unknownManagerError } from './list/selection.ts'
 
 /** Time for one query to one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
@@ -48,13 +47,6 @@ export function selectTargets<Deployment>(
     deployments.map((each) => ({ chainId: client.chain.id, manager: getManager(each) })),
   )
   throw unknownManagerError(manager, configured)
-}
-
-/** Turns `ListTooLongError` into `CodedError` INVALID_PARAMETER; returns any other error unchanged. */
-export function toListError(error: unknown, { length }: readonly unknown[]): unknown {
-  if (!(error instanceof ListTooLongError)) return error
-  const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
-  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }
 
 /** The limits of one query to a target. */
@@ -160,12 +152,4 @@ export async function addPoolPrices<
   )
   const byPosition = new Map(priced.flat())
   return positions.map((position) => byPosition.get(position) ?? position)
-}
-
-/** Lists the tokens of positions without liquidity, each once; the native one and spam are left out. */
-export function listEmptied(
-  positions: readonly { readonly liquidity: bigint; readonly token0: PricedToken; readonly token1: PricedToken }[],
-): Address[] {
-  const tokens = positions.flatMap(({ liquidity, token0, token1 }) => (liquidity === 0n ? [token0, token1] : []))
-  return [...new Set(tokens.filter(({ spam }) => spam === undefined).map(({ address }) => address))]
 }

@@ -1,5 +1,8 @@
 import { compareRational, ONE, type Rational, rational, ZERO } from '../../lib/number/rational.ts'
-import { DAYS_PER_YEAR, RAY } from './rate.ts'
+import { RAY } from './rate.ts'
+
+/** Days of a year, for daily interest. */
+const DAYS_PER_YEAR = 365n
 
 /**
  * Totals of a lending position. Every sum is in the same unit of money, the protocol's own;

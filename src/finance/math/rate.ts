@@ -5,8 +5,6 @@ import { pow10 } from '../../lib/number/fixed_point.ts'
 export const RAY = pow10(27)
 /** Seconds of a year, for yearly rates. */
 export const SECONDS_PER_YEAR = 31_536_000n
-/** Days of a year, for daily interest. */
-export const DAYS_PER_YEAR = 365n
 /** Highest rate that is compounded: 10,000 times the capital in a year. A higher one would give thousands of digits. */
 export const APR_RAY_MAX = 10_000n * RAY
 

@@ -82,11 +82,6 @@ function nameAccount({ chainId, position }: Row): string {
   return [...names, `on chain ${chainId}`].filter((each) => each !== undefined).join(' ')
 }
 
-/** True if a debt has no price, so that assets less debts would be too much. */
-export function isUnpricedDebt({ kind, verdict }: Row): boolean {
-  return kind === 'borrowed' && !verdict.counted
-}
-
 /** True if a row is not counted because its price is missing. */
 export function isUnpriced({ verdict }: Row): boolean {
   return !verdict.counted && PRICE_REASONS.includes(verdict.reason)

@@ -1,7 +1,7 @@
 import { exactSum, getConfidence, type PriceConfidence, sumE6 } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
-import { type Gap, isUnpricedDebt, listGaps } from './gap.ts'
+import { type Gap, listGaps } from './gap.ts'
 import type { Row, RowKind } from './row.ts'
 
 /** Sums of rows, each figure rounded once, in millionths of a US dollar. */
@@ -102,4 +102,9 @@ export function computeBalance(rows: readonly Row[], options: TotalOptions): Bre
 
 function countCounted(rows: readonly Row[]): number {
   return rows.filter(({ verdict }) => verdict.counted).length
+}
+
+/** True if a debt has no price, so that assets less debts would be too much. */
+function isUnpricedDebt({ kind, verdict }: Row): boolean {
+  return kind === 'borrowed' && !verdict.counted
 }

@@ -129,14 +129,3 @@ export function applyEvents(
 function toBlockHash(hash: string | undefined, block: PinnedBlock): PinnedBlock['hash'] {
   return hash === undefined ? block.hash : `0x${hash.slice(2)}`
 }
-
-/** The difference of two states in changes that may be replaced, for the commit. */
-export function diffNotified(stored: TriggerReorgState, reorgState: TriggerReorgState) {
-  const storedChanges = new Set([...stored.notified, ...stored.undecided])
-  const all = [...reorgState.notified, ...reorgState.undecided]
-  const changes = new Set(all.map(({ change }) => change))
-  return {
-    notified: all.filter((each) => !storedChanges.has(each)),
-    reverted: [...storedChanges].flatMap(({ change }) => (changes.has(change) ? [] : [change])),
-  }
-}

@@ -5,7 +5,7 @@ import type { createYielder } from '../../lib/async/cooperative.ts'
 import { type MessageBody, type MessageType, UNDATED } from '../message.ts'
 import type { TriggerReorgState, TriggerTransition } from '../step.ts'
 import type { Trigger } from '../trigger.ts'
-import { type ApplyStep, type ChangeSource, diffNotified } from './apply.ts'
+import type { ApplyStep, ChangeSource } from './apply.ts'
 import type { TriggerChange, TriggerPartition } from './partition.ts'
 import { setReorgState, type WatchedTrigger } from './watchlist.ts'
 
@@ -151,4 +151,15 @@ export function createChangeCollector(messageContext: MessageContext): ChangeCol
 export function revertToStored(entry: WatchedTrigger): void {
   setReorgState(entry, entry.stored)
   entry.subject.isDue = true
+}
+
+/** The difference of two states in changes that may be replaced, for the commit. */
+function diffNotified(stored: TriggerReorgState, reorgState: TriggerReorgState) {
+  const storedChanges = new Set([...stored.notified, ...stored.undecided])
+  const all = [...reorgState.notified, ...reorgState.undecided]
+  const changes = new Set(all.map(({ change }) => change))
+  return {
+    notified: all.filter((each) => !storedChanges.has(each)),
+    reverted: [...storedChanges].flatMap(({ change }) => (changes.has(change) ? [] : [change])),
+  }
 }

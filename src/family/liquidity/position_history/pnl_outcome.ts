@@ -1,16 +1,7 @@
 import type { Block } from '../../../chain/block.ts'
-import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import {
-  type ComputedPnlOutcome,
-  computePnl,
-  findContradiction,
-  type Pnl,
-  type PnlOutcome,
-  type PnlState,
-} from './pnl.ts'
-import type { PositionHistory, PositionHistoryQuery } from './reader.ts'
-import type { TimedHistories, WaitLimits } from './timed_histories.ts'
+import { type ComputedPnlOutcome, computePnl, findContradiction, type Pnl, type PnlState } from './pnl.ts'
+import type { PositionHistory } from './reader.ts'
 
 /** The history of a position up to the block of an answer. */
 export interface HistoryAtBlock {
@@ -63,23 +54,4 @@ function incompleteError(input: HistoryAtBlock, contradiction: string): Unavaila
 
 function formatName({ tokenId, chainId }: HistoryAtBlock): string {
   return `position ${tokenId} on chain ${chainId}`
-}
-
-/** Reads profit and loss of listed positions, in their order. Waits and throws as `TimedHistories`. */
-export async function readPnlOutcomes<Query extends PositionHistoryQuery>(
-  histories: TimedHistories<Query>,
-  queries: readonly { readonly query: Query; readonly state: PnlState }[],
-  limits: WaitLimits,
-): Promise<PnlOutcome[]> {
-  const results = await histories.read(
-    queries.map(({ query }) => query),
-    limits,
-  )
-  const outcomes: PnlOutcome[] = []
-  for (const [index, { state }] of queries.entries()) {
-    const history = results[index] ?? 'failed'
-    outcomes.push(typeof history === 'string' ? { status: history } : await computePnl(history, state))
-    await yieldToEventLoop()
-  }
-  return outcomes
 }

@@ -3,13 +3,14 @@ import { configuredChainId, evmAddress, limit, moment, momentRule, page } from '
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
+import { CodedError } from '../../../lib/error.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
 import { presentCounts } from '../list/classify.ts'
-import { flattenPositions } from '../list/selection.ts'
+import { flattenPositions, ListTooLongError } from '../list/selection.ts'
 import type { PnlOutcome } from '../position_history/pnl.ts'
 import { listAllUncoveredPaths, presentPosition } from '../present.ts'
 import type { BriefPosition, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from '../protocol.ts'
-import { selectTargets, toListError } from '../targets.ts'
+import { selectTargets } from '../targets.ts'
 import { describeRoute, fullParameter, inactiveStatus, refuseFullOfInactive } from './parameters.ts'
 import type { LiquidityRoutesOptions } from './position_history.ts'
 
@@ -92,4 +93,11 @@ export function listRoute<
       asOf: toAsOf(reads),
     }),
   })
+}
+
+/** Turns `ListTooLongError` into `CodedError` INVALID_PARAMETER; returns any other error unchanged. */
+function toListError(error: unknown, { length }: readonly unknown[]): unknown {
+  if (!(error instanceof ListTooLongError)) return error
+  const advice = length > 1 ? ': leave the chain out with the "chain_id" parameter' : ''
+  return new CodedError('INVALID_PARAMETER', `${error.message}${advice}`, { cause: error })
 }
