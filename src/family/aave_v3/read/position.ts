@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Block } from '../../../chain/block.ts'
 import { decodeTokenText, toTokenDisplayText } from '../../../finance/token/text.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import type { MarketRead, UnvaluedMarket, WalletMarkets } from '../../lending/market_routes.ts'
 import { type Account, type Asset, computeApy, getAccountPrice, type Reserve } from '../math/account.ts'
 import { decodeLimits, type RawCategory } from '../math/state.ts'
 import type { AaveV3Deployment } from '../table.ts'
@@ -18,29 +18,11 @@ export interface Position extends Account<NamedReserve> {
   readonly market: string
 }
 
-/** A wallet with at least one position on a chain; markets in the order of configuration. */
-export interface WalletPositions {
-  readonly chainId: number
-  readonly wallet: Address
-  readonly positions: readonly Position[]
-}
+/** A wallet's positions on a chain. */
+export type WalletPositions = WalletMarkets<Position>
 
-/** A market in which a wallet's position cannot be valued. */
-export interface UnvaluedMarket {
-  readonly chainId: number
-  readonly wallet: Address
-  readonly market: string
-  /** The reason, in words that follow "because". */
-  readonly reason: string
-}
-
-/** The interpreted reading of one chain. A wallet without any position is in neither list. */
-export interface ChainRead {
-  readonly block: Block
-  /** In the order of the requested wallets. */
-  readonly wallets: readonly WalletPositions[]
-  readonly unanswerable: readonly UnvaluedMarket[]
-}
+/** The interpreted reading of one chain. */
+export type ChainRead = MarketRead<Position>
 
 const BROKEN_REASONS = {
   configuration: "the pool does not return the wallet's configuration",

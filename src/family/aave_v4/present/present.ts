@@ -38,7 +38,10 @@ import type { PresentedPosition } from './schema.ts'
 const BPS = 10_000n
 
 /** A wallet's positions on a chain and the figures of each; `target` is a health factor in decimal digits. */
-export function presentWallet({ chainId, wallet, positions }: WalletPositions, target: string) {
+export function presentWallet(
+  { chainId, wallet, positions }: WalletPositions,
+  { target }: { readonly target: string },
+) {
   return {
     chain_id: chainId,
     wallet: checksumAddress(wallet),

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Block } from '../../../chain/block.ts'
 import { toToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import type { MarketRead, UnvaluedMarket, WalletMarkets } from '../../lending/market_routes.ts'
 import type { Account, Asset, ValuedAccount } from '../math/account.ts'
 import type { RawReserve } from '../math/state.ts'
 import type { AaveV4Spoke } from '../table.ts'
@@ -24,29 +24,11 @@ export interface Position extends ValuedAccount {
   readonly market: string
 }
 
-/** A wallet with at least one position on a chain; spokes in the order of configuration. */
-export interface WalletPositions {
-  readonly chainId: number
-  readonly wallet: Address
-  readonly positions: readonly Position[]
-}
+/** A wallet's positions on a chain. */
+export type WalletPositions = WalletMarkets<Position>
 
-/** A spoke in which a wallet's position cannot be valued. */
-export interface UnvaluedMarket {
-  readonly chainId: number
-  readonly wallet: Address
-  readonly market: string
-  /** The reason, in words that follow "because". */
-  readonly reason: string
-}
-
-/** The interpreted reading of one chain. A wallet without any position is in neither list. */
-export interface ChainRead {
-  readonly block: Block
-  /** In the order of the requested wallets. */
-  readonly wallets: readonly WalletPositions[]
-  readonly unanswerable: readonly UnvaluedMarket[]
-}
+/** The interpreted reading of one chain. */
+export type ChainRead = MarketRead<Position>
 
 /** What a reading is about. */
 interface Requested {
