@@ -1,10 +1,10 @@
 import { checksumAddress } from 'viem'
-import { formatApy, formatHealthFactor, formatRatio, formatUsd } from '../../../finance/figure.ts'
+import { formatApy, formatRatio, formatUsd } from '../../../finance/figure.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { presentCalculations, presentReducedCalculations, presentTotals } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
+import { createMarketPresenter } from '../../lending/market_present.ts'
 import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
@@ -31,55 +31,23 @@ interface PresentOptions {
   readonly full?: boolean
 }
 
+const toLending = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))
+
+const PRESENTER = createMarketPresenter<Position>({ toLending, getHealthFactor, safeBorrow, safeWithdraw })
+
+/** Presenters of a position for a snapshot, in the format of the list, and of a wallet for the batch. */
+export const { toSnapshotFigures, presentReduced } = PRESENTER
+
 /** A wallet's positions on a chain and the figures of each. */
-export function presentWallet(
-  { chainId, wallet, positions }: WalletPositions,
-  { target, full = false }: PresentOptions,
-) {
-  return {
-    chain_id: chainId,
-    wallet: checksumAddress(wallet),
-    positions: positions.map((position) => {
+export function presentWallet(wallet: WalletPositions, { target, full = false }: PresentOptions) {
+  return PRESENTER.presentWallet(wallet, {
+    target,
+    present(position) {
       const presented = presentPosition(position)
       return full ? withBreakdown(presented, position) : presented
-    }),
-    calculations: positions.map((position) =>
-      presentCalculations(toLending(position), {
-        target,
-        healthFactor: toSnapshotFigures(position).healthFactor,
-        safeBorrow: (aim) => safeBorrow(position, aim),
-        safeWithdraw: (aim) => safeWithdraw(position, aim),
-      }),
-    ),
-  }
+    },
+  })
 }
-
-/** The same with only the figures of the batch. */
-export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
-  return {
-    chain_id: chainId,
-    wallet: checksumAddress(wallet),
-    positions: positions.map((position) => {
-      const { healthFactor, netWorthUsd } = toSnapshotFigures(position)
-      return { marketId: position.market, healthFactor, netWorthUSD: netWorthUsd }
-    }),
-    calculations: positions.map((position) => {
-      const { healthFactor } = toSnapshotFigures(position)
-      return presentReducedCalculations(toLending(position), { target, healthFactor })
-    }),
-  }
-}
-
-/** Figures of a position for a snapshot, in the format of the list. The health factor is the pool's own. */
-export const toSnapshotFigures = memoize((position: Position) => {
-  const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(computeTotals(position))
-  return {
-    collateralUsd: totalCollateralUSD,
-    debtUsd: totalDebtUSD,
-    netWorthUsd: netWorthUSD,
-    healthFactor: formatHealthFactor(getHealthFactor(position)),
-  }
-})
 
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = memoize((position: Position): PresentedPosition => {
@@ -105,8 +73,6 @@ const presentPosition = memoize((position: Position): PresentedPosition => {
     })),
   }
 })
-
-const toLending = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))
 
 const BPS = 10_000n
 

@@ -6,8 +6,8 @@ import { memoize } from '../../../lib/memoize.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { UINT256_MAX, WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
-import { presentCalculations, presentReducedCalculations, presentTotals } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
+import { createMarketPresenter } from '../../lending/market_present.ts'
 import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
@@ -37,59 +37,22 @@ import type { PresentedPosition } from './schema.ts'
 
 const BPS = 10_000n
 
-/** A wallet's positions on a chain and the figures of each; `target` is a health factor in decimal digits. */
-export function presentWallet(
-  { chainId, wallet, positions }: WalletPositions,
-  { target }: { readonly target: string },
-) {
-  return {
-    chain_id: chainId,
-    wallet: checksumAddress(wallet),
-    positions: positions.map(presentPosition),
-    calculations: positions.map((position) =>
-      presentCalculations(toLending(position), {
-        target,
-        healthFactor: toSnapshotFigures(position).healthFactor,
-        safeBorrow: (aim) => safeBorrow(position, aim),
-        safeWithdraw: (aim) => safeWithdraw(position, aim),
-      }),
-    ),
-  }
-}
-
-/** The same with only the figures of the batch. */
-export function presentReduced({ chainId, wallet, positions }: WalletPositions, target: string) {
-  return {
-    chain_id: chainId,
-    wallet: checksumAddress(wallet),
-    positions: positions.map((position) => {
-      const { healthFactor, netWorthUsd } = toSnapshotFigures(position)
-      return { marketId: position.market, healthFactor, netWorthUSD: netWorthUsd }
-    }),
-    calculations: positions.map((position) => {
-      const { healthFactor } = toSnapshotFigures(position)
-      return presentReducedCalculations(toLending(position), { target, healthFactor })
-    }),
-  }
-}
-
-/** Figures of a position for a snapshot, in the format of the list. The health factor is the spoke's own. */
-export const toSnapshotFigures = memoize((position: Position) => {
-  const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(toLending(position).totals)
-  return {
-    collateralUsd: totalCollateralUSD,
-    debtUsd: totalDebtUSD,
-    netWorthUsd: netWorthUSD,
-    healthFactor: formatHealthFactor(getHealthFactor(position)),
-  }
-})
-
 const toLending = memoize((position: Position) => computePosition(position))
+
+const PRESENTER = createMarketPresenter<Position>({ toLending, getHealthFactor, safeBorrow, safeWithdraw })
+
+/** Presents a wallet for the batch. */
+export const { presentReduced } = PRESENTER
+
+/** A wallet's positions on a chain and the figures of each; `target` is a health factor in decimal digits. */
+export function presentWallet(wallet: WalletPositions, { target }: { readonly target: string }) {
+  return PRESENTER.presentWallet(wallet, { target, present: presentPosition })
+}
 
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = memoize((position: Position): PresentedPosition => {
   const { market, assets, riskPremiumBps, terms } = position
-  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = toSnapshotFigures(position)
+  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = PRESENTER.toSnapshotFigures(position)
   const next = isKnownRevision(position)
     ? { premium: computeNextPremium(position), health: computeNextHealthFactor(position) }
     : {}
