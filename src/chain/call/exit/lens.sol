@@ -14,7 +14,7 @@ import {LensPage} from '../page.sol';
 /// what the address answers to bytes4; flag 64: u256 of the native token goes along; flag 1: it may fail. Flag 8: no call,
 /// but as many tokens as the first word of the data says, from the first of the addresses after it that has them and does
 /// not refuse. Flag 16: the call is the swap of a pool of Uniswap V3, which is paid with the token that the data ends with;
-/// flag 32: of as much as the swap before it brought.
+/// flag 32: of as much as the swap before it brought. One that is not paid all of its amount fails.
 ///
 /// The answer is the header of `page.sol`, where taken counts units, and u32 size of the code that stands at the wallet,
 /// 2^32 - 1 if it is this one; then, for each step of the units taken, u8 outcome. 1, done: u8 lender from 1, 0 none, a
@@ -295,18 +295,25 @@ contract Lens is LensPage {
         }
     }
 
-    /// Calls the swap of a pool, and returns what it brought.
+    /// Calls the swap of a pool, and returns what it brought. One that takes less than all of the amount fails.
     function swap(address pool, uint256 place, uint256 size) private returns (bool ok, uint256 brought) {
         bytes32 slot = POOL;
+        uint256 amount = word(place + AMOUNT_AT);
         assembly ("memory-safe") {
             sstore(slot, pool)
             ok := call(gas(), pool, 0, place, size, 0, 0)
             sstore(slot, 0)
-            if and(ok, gt(returndatasize(), 63)) {
+            ok := and(ok, gt(returndatasize(), 63))
+            if ok {
                 returndatacopy(0, 0, 64)
-                let change := mload(0)
-                if sgt(change, 0) { change := mload(32) }
+                let paid := mload(0)
+                let change := mload(32)
+                if sgt(change, paid) {
+                    paid := change
+                    change := mload(0)
+                }
                 brought := sub(0, change)
+                ok := eq(paid, amount)
             }
         }
     }

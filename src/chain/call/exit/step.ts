@@ -23,13 +23,15 @@ interface ExitCall {
   readonly mayFail?: boolean
 }
 
-/** A sale of tokens to a pool, whatever the price. */
+/** A sale of tokens to a pool: of all of them, or it reverts, with what the pool answers if the limit is the reason. */
 interface ExitSwap {
   readonly token: Address
   /** True if that is `token0` of the pool. */
   readonly isToken0: boolean
   /** Smallest units; undefined: as much as the sale before it brought. */
   readonly amount: bigint | undefined
+  /** Square root of the price up to which the pool is moved, Q96. */
+  readonly limitX96: bigint
 }
 
 /** Money that is lent for a step. */
@@ -96,9 +98,6 @@ export const STEP_GAS = 1_500_000
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16, chained: 32, value: 64 } as const
 
 const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
-/** The least and the greatest price that a pool has: `TickMath`'s, and a unit within. */
-const PRICE_LIMITS = { least: 4295128740n, greatest: 1461446703485210103287273052203988822378723970341n } as const
-
 /** Encodes units as the lens reads them. A loan without lenders is `unfunded`. */
 export function encodeUnits(wallet: Address, units: readonly ExitUnit[]): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
@@ -143,9 +142,9 @@ function encodeExitCall({ to, data, patch, getter, value, swap, mayFail = false 
   ].join('')
 }
 
-function encodeSwap({ token, isToken0, amount = 0n }: ExitSwap, wallet: Address): Hex {
-  const limit = isToken0 ? PRICE_LIMITS.least : PRICE_LIMITS.greatest
-  return encodeCall(SWAP, wallet, isToken0 ? 1n : 0n, amount, limit, encodeBytes(packAddress(token).padStart(64, '0')))
+function encodeSwap({ token, isToken0, amount = 0n, limitX96 }: ExitSwap, wallet: Address): Hex {
+  const data = encodeBytes(packAddress(token).padStart(64, '0'))
+  return encodeCall(SWAP, wallet, isToken0 ? 1n : 0n, amount, limitX96, data)
 }
 
 /** Throws for a number that does not fit: all that follows would be read wrong. */
