@@ -10,6 +10,11 @@ import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
 import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
 import { createTokenList, type TokenList } from './token/list/list.ts'
 
+/** The token of a chain that the table of feeds has under a symbol, such as USDC; undefined without one. */
+export function findFeedToken(chainId: number, symbol: string): Address | undefined {
+  return FEED_ROWS[chainId]?.find(([each]) => each === symbol)?.[1]
+}
+
 /** A chain with prices and lists of its tokens. */
 export interface FinanceChain extends Chain {
   readonly prices: ChainPrices

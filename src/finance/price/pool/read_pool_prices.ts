@@ -1,27 +1,20 @@
-import { type Block, isSameBlock } from '../../../chain/block.ts'
+import type { Block } from '../../../chain/block.ts'
 import { type LensAccess, readByLens } from '../../../chain/call/lens.ts'
-import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
+import type { Endpoint } from '../../../chain/rpc/client.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { UpstreamError } from '../../../lib/error.ts'
-import { memoize } from '../../../lib/memoize.ts'
 import { pow10 } from '../../../lib/number/fixed_point.ts'
 import type { FinanceChain } from '../../chain.ts'
-import { computeUsdPrice, noPriceBecause } from '../price.ts'
-import { getPriceSources } from '../price_sources.ts'
-import { decodeSearch, encodeSearch, type FoundPools, type PoolSearch } from './abi.ts'
+import { noPriceBecause } from '../price.ts'
+import type { PoolSearch } from './abi.ts'
 import { computeBidsBelow, NEAR_TICKS, toSpotX96, WINDOW_SEC } from './depth.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { computePoolPrice, POOLS_GONE, type PoolPriceOutcome, type PricedQuote, toUsd } from './pool_price.ts'
+import { createPoolSearch, priceQuotes, readFoundPools, type SearchedPools } from './read_found_pools.ts'
 import { readAnchors } from './read_past_blocks.ts'
 import { type Candidate, readPools } from './read_pools.ts'
 import { USD_DIGITS } from './vote.ts'
 
-/** Tokens per call: one usually takes 100,000 gas, and a shared `eth_call` has 20 million for all. */
-const PAGE_SIZES = { override: 250, deployless: 40 } as const
-const LIGHT_TOKENS_MAX = 40
-/** Most quote tokens of a chain to try. */
-const QUOTES_MAX = 4
 /** Most pools that one question reads in full. */
 const POOLS_MAX = 1_000
 /** US dollars below which a pool that was at rest for the whole window tells nothing. */
@@ -114,33 +107,16 @@ async function findPools(
   { access, block, chain, search }: PricesContext,
   tokens: readonly QuotedToken[],
 ): Promise<SearchedToken[]> {
-  const blockParameter = block.hash === undefined ? block.number : { hash: block.hash }
-  const searched: SearchedToken[] = []
-  while (searched.length < tokens.length) {
-    const pageTokens = tokens.slice(searched.length, searched.length + PAGE_SIZES[access.mode])
-    const data = encodeSearch(
-      search,
-      pageTokens.map(({ address }) => address),
-    )
-    const isLight = pageTokens.length <= LIGHT_TOKENS_MAX
-    const page = decodeSearch(await access.call({ data, block: blockParameter, isLight }), search.quotes.length)
-    if (!isSameBlock(page.block, block)) throw new UpstreamError('The chain changed before pools were read')
-    if (page.taken === 0) throw new RpcRefusedError(0, 'The endpoint allows too little gas for one token', 'size')
-    searched.push(...toSearchedTokens(page, { chain, search, tokens: pageTokens }))
-  }
-  return searched
+  const addresses = tokens.map(({ address }) => address)
+  const found = await readFoundPools({ access, block, search }, addresses)
+  return toSearchedTokens(found, { chain, search, tokens })
 }
 
 function toSearchedTokens(
-  { quotes, pools, block: { timestampSec } }: FoundPools,
+  { quotes, pools, block: { timestampSec } }: SearchedPools,
   { chain, search, tokens }: Pick<PricesContext, 'chain' | 'search'> & { readonly tokens: readonly QuotedToken[] },
 ): SearchedToken[] {
-  const priced = quotes.map(({ decimals, usd }, index): PricedQuote | undefined => {
-    const address = search.quotes[index]
-    if (address === undefined || decimals === undefined) return undefined
-    const outcome = computeUsdPrice(address, { chain, answers: usd, blockTimestampSec: timestampSec })
-    return outcome.kind === 'missing' ? undefined : { address, decimals, price: outcome.price }
-  })
+  const priced = priceQuotes({ quotes, timestampSec }, { chain, search })
   return pools.flatMap((found, index): SearchedToken[] => {
     const token = tokens[index]
     if (token === undefined) return []
@@ -164,11 +140,3 @@ function isDust({ row: { isToken1 }, quote, found }: Candidate, timestampSec: bi
   const depth = computeBidsBelow(found.liquidity, toSpotX96(found, isToken1), NEAR_TICKS)
   return toUsd(depth, quote) < DUST_USD && toUsd(found.quoteRaw, quote) < DUST_USD
 }
-
-/** Creates the lens query of a chain; undefined without a factory or without a quote token with a feed. */
-const createPoolSearch = memoize((chain: FinanceChain): { readonly search: PoolSearch | undefined } => {
-  const { uniswapV3Factory: factory, quotes = [], usdFeeds } = chain.prices
-  const withFeed = quotes.filter((token) => usdFeeds[token] !== undefined).slice(0, QUOTES_MAX)
-  if (factory === undefined || withFeed.length === 0) return { search: undefined }
-  return { search: { factory, quotes: withFeed, prices: getPriceSources(chain) } }
-})
