@@ -462,6 +462,46 @@ export interface Answers {
       })[]
       executed_as: 'own_code' | 'replaced_code' | null
       complete: boolean
+      sale?: {
+        into: string
+        brings: {
+          raw: string
+          amount: string | null
+          usd: string | null
+        }
+        sold: ({
+          token: {
+            id: string
+            symbol: string
+            decimals: number | null
+            name: string
+          }
+          amount: {
+            raw: string
+            amount: string | null
+          }
+          brings: {
+            raw: string
+            amount: string | null
+          } | null
+          pools: string[]
+          price_impact_percentage: string | null
+          blocked_by: 'no_pool' | 'no_liquidity' | 'too_little' | 'token_refuses' | 'unfunded' | 'too_costly' | 'unsupported' | null
+          detail: string | null
+        })[]
+        owed: ({
+          token: {
+            id: string
+            symbol: string
+            decimals: number | null
+            name: string
+          }
+          amount: {
+            raw: string
+            amount: string | null
+          }
+        })[]
+      }
     }
     receipt?: {
       payloadType: string

@@ -8,6 +8,7 @@ import { BUILT_IN_DAY } from '../finance/token/list/list.ts'
 import type { Route } from '../http/route/route.ts'
 import { createWork } from '../lib/async/work.ts'
 import { createExitReader, type ExitReader } from './exit/read.ts'
+import { createSaleReader, type SaleReader } from './exit/sell.ts'
 import { createBorrowedPriceReader } from './read/borrowed_price.ts'
 import { createAccountAssetReader } from './read/read_accounts.ts'
 import { createAssetReader } from './read/read_chain.ts'
@@ -45,7 +46,7 @@ export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   return [
     balanceRoute(options),
     assetsRoute(options),
-    exitRoute({ ...options, exits: () => getReaders(setup).exits }),
+    exitRoute({ ...options, exits: () => getReaders(setup).exits, sales: () => getReaders(setup).sales }),
     snapshotsRoute({ chainIds, nativeDoubles, snapshots }),
   ]
 }
@@ -63,6 +64,7 @@ export function watchPortfolio(setup: PortfolioSetup): WatchableFamily {
 interface Readers {
   readonly portfolio: Portfolio
   readonly exits: ExitReader
+  readonly sales: SaleReader
   readonly snapshots: SnapshotReader
   readonly watcher: Watcher
 }
@@ -105,6 +107,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       reader: createWalletReader({ clients, reader, solana: accountReader?.reader, clock }),
     },
     exits: createExitReader({ clients, clock, isRecorded: services.testimony !== undefined }),
+    sales: createSaleReader({ clients, clock }),
     snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
     watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }

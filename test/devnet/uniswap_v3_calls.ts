@@ -1,4 +1,4 @@
-import { type Address, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem'
+import { type Address, concatHex, encodeFunctionData, erc20Abi, type Hex, maxUint256, parseAbi, toHex } from 'viem'
 import { BANK, UNISWAP_V3 } from './addresses.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -28,6 +28,8 @@ export const MANAGER_ABI = parseAbi([
 const ROUTER_ABI = parseAbi([
   'struct SwapParams { address tokenIn; address tokenOut; uint24 fee; address recipient; uint256 deadline; uint256 amountIn; uint256 amountOutMinimum; uint160 sqrtPriceLimitX96; }',
   'function exactInputSingle(SwapParams params) payable returns (uint256 amountOut)',
+  'struct PathParams { bytes path; address recipient; uint256 deadline; uint256 amountIn; uint256 amountOutMinimum; }',
+  'function exactInput(PathParams params) payable returns (uint256 amountOut)',
 ])
 
 export const FACTORY_ABI = parseAbi([
@@ -168,6 +170,28 @@ export function swapCall({ pool, tokenIn, amountIn }: SwapRequest): Transaction 
   const params = { tokenIn, tokenOut, fee: pool.fee, recipient: BANK, deadline: maxUint256, ...amounts }
   const data = encodeFunctionData({ abi: ROUTER_ABI, functionName: 'exactInputSingle', args: [params] })
   return { from: BANK, to: UNISWAP_V3.router, data }
+}
+
+/** What an owner sends to sell tokens for others in pools, one after the other. */
+export function sellCalls(sale: {
+  readonly owner: Address
+  readonly token: Address
+  readonly amount: bigint
+  readonly pools: readonly Pool[]
+}): Transaction[] {
+  const { owner: from, token, amount, pools } = sale
+  let last = token
+  const path = pools.reduce<Hex>((start, { token0, token1, fee }) => {
+    last = last === token0 ? token1 : token0
+    return concatHex([start, toHex(fee, { size: 3 }), last])
+  }, token)
+  const params = { path, recipient: from, deadline: maxUint256, amountIn: amount, amountOutMinimum: 0n }
+  const approve = encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [UNISWAP_V3.router, amount] })
+  const data = encodeFunctionData({ abi: ROUTER_ABI, functionName: 'exactInput', args: [params] })
+  return [
+    { from, to: token, data: approve },
+    { from, to: UNISWAP_V3.router, data },
+  ]
 }
 
 function managerCall(from: Address, data: Hex): Transaction {

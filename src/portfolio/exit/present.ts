@@ -5,7 +5,9 @@ import { classifyAssets } from '../sum/classify.ts'
 import type { HeldAsset, Row } from '../sum/row.ts'
 import { computeTotal, type TotalOptions } from '../sum/total.ts'
 import type { OutsideMoney } from './attribute.ts'
+import { presentSale } from './present_sale.ts'
 import type { WalletExit } from './read.ts'
+import type { Sale } from './sell.ts'
 
 /** The rows of a wallet on a chain, the assets that they are of, and what came of them. */
 export interface ExitRead {
@@ -15,6 +17,8 @@ export interface ExitRead {
   /** False if the rows may not be all. */
   readonly isComplete: boolean
   readonly totals: TotalOptions
+  /** Absent if nothing was to be sold. */
+  readonly sale?: Sale | undefined
 }
 
 /** What of a wallet arrives, in sum, millionths of a US dollar; undefined if a repaid debt has no price. */
@@ -37,7 +41,7 @@ function sumRows(arrived: readonly Row[], totals: TotalOptions): bigint | undefi
  * @source definition: `arrives_usd` is the sum of what arrives, debts negative, by the rules of `/v1/portfolio/balance`
  * @proof test/contract/portfolio/exit_test.ts
  */
-export function presentExit({ rows, assets, exit, isComplete, totals }: ExitRead) {
+export function presentExit({ rows, assets, exit, isComplete, totals, sale }: ExitRead) {
   const arrived = new Map(
     classifyArrived(rows, assets, exit).map(([row, counted]): readonly [Row, Row] => [row, counted]),
   )
@@ -67,7 +71,13 @@ export function presentExit({ rows, assets, exit, isComplete, totals }: ExitRead
     }),
     executed_as: exit.executedAs ?? null,
     complete: isComplete && exit.isComplete,
+    ...(sale && { sale: presentSale(sale, rows) }),
   }
+}
+
+/** Lists what can be sold: what arrives of rows and counts, in their order. */
+export function listSellable({ rows, assets, exit }: Pick<ExitRead, 'rows' | 'assets' | 'exit'>): Row[] {
+  return classifyArrived(rows, assets, exit).flatMap(([, part]) => (part.verdict.counted ? [part] : []))
 }
 
 /** Classifies what arrived as if it were all that the wallet has: execution has shown that it can be paid. */

@@ -214,7 +214,7 @@ async function tryUnits(
 }
 
 /** Runs an attempt at the first endpoint that supports it; undefined if all that were asked refuse it. */
-async function tryEndpoints<T>(
+export async function tryEndpoints<T>(
   client: FinanceClient,
   attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
   options: ReadOptions,

@@ -1,14 +1,60 @@
 import * as v from 'valibot'
-import { evmAddress, usdFigure } from '../../finance/figure.ts'
+import { evmAddress, percentageFigure, usdFigure } from '../../finance/figure.ts'
 import { withWords } from '../../lib/text/text_format.ts'
 import { amount, amountFields, rowPosition, token } from '../schema.ts'
 import { ROW_KINDS } from '../sum/row.ts'
 import { EXIT_REASONS } from './attribute.ts'
 import { EXECUTIONS } from './read.ts'
+import { SALE_REASONS } from './sell.ts'
 
 const valued = v.strictObject({
   ...amountFields,
   usd: v.pipe(v.nullable(usdFigure), v.description('What counts of it, negative for a debt; null if nothing does')),
+})
+
+const sale = v.strictObject({
+  into: v.pipe(evmAddress, v.description('The token that what arrives is sold for')),
+  brings: v.pipe(
+    valued,
+    v.description(
+      'What there is of it in the end: what arrives in it and what selling brings, less what is owed in it',
+    ),
+  ),
+  sold: v.pipe(
+    v.array(
+      v.strictObject({
+        token,
+        amount: withWords('What arrives of it, less what is owed in it', amount),
+        brings: v.pipe(v.nullable(amount), v.description('Null if it is not sold')),
+        pools: v.pipe(
+          v.array(evmAddress),
+          v.description(
+            'The pools of Uniswap V3 that it is sold to, one after the other; none for the native token’s wrapper',
+          ),
+        ),
+        price_impact_percentage: v.pipe(
+          v.nullable(percentageFigure),
+          v.description(
+            'By how much it brings less than at the pools’ prices before anything was sold, their fees included',
+          ),
+        ),
+        blocked_by: v.pipe(
+          v.nullable(v.picklist(SALE_REASONS)),
+          v.description(
+            'Why it is not sold: no_pool (of it with the other token, or over a quote token of the chain), no_liquidity ' +
+              '(its pools do not buy so much above a tenth of their price), too_little (it is worth less than a unit), or as for ' +
+              'rows; null if all of it is',
+          ),
+        ),
+        detail: v.pipe(v.nullable(v.string()), v.description('The reason in a sentence')),
+      }),
+    ),
+    v.description('Tokens with a counted value, in the order in which they are sold'),
+  ),
+  owed: v.pipe(
+    v.array(v.strictObject({ token, amount })),
+    v.description('Money from elsewhere that is still owed in the end, in its own tokens'),
+  ),
 })
 
 /** Success body of an exit, without `request_id`. */
@@ -82,5 +128,6 @@ export const exitOutput = v.strictObject({
       v.boolean(),
       v.description('True if each row was tried or has a reason of its own, and no code of the wallet’s was replaced'),
     ),
+    sale: v.optional(v.pipe(sale, v.description('With `sell_into` only'))),
   }),
 })

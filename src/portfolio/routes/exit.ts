@@ -1,25 +1,34 @@
 import * as v from 'valibot'
+import type { Address } from 'viem'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { isNow, toAsOf } from '../../family/moment.ts'
-import { configuredChainId, moment, momentRule } from '../../http/request/input.ts'
+import { findFeedToken } from '../../finance/chain.ts'
+import { configuredChainId, documented, evmAddress, moment, momentRule } from '../../http/request/input.ts'
 import { receipt } from '../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Work } from '../../lib/async/work.ts'
+import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
-import { type ExitRead, presentExit } from '../exit/present.ts'
+import { type ExitRead, listSellable, presentExit } from '../exit/present.ts'
 import type { ExitReader } from '../exit/read.ts'
 import { exitOutput } from '../exit/schema.ts'
+import type { SaleReader } from '../exit/sell.ts'
 import type { PortfolioQuery, WalletAssets } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import { sortRows } from './assets.ts'
 import { walletAddress, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
+interface ExitReaders {
+  readonly exits: () => ExitReader
+  readonly sales: () => SaleReader
+}
+
 /** Budget of the reads and of the calls that execute, milliseconds. */
 const BUDGET_MS = 20_000
 
 /** Defines the route that executes a wallet's exit, and undoes it. */
-export function exitRoute(options: PortfolioOptions & { readonly exits: () => ExitReader }): Route {
+export function exitRoute(options: PortfolioOptions & ExitReaders): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/portfolio/exit',
@@ -34,6 +43,18 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
       v.object({
         wallet: walletAddress,
         chain_id: configuredChainId([...options.chainIds, SOLANA_CHAIN_ID]),
+        sell_into: v.optional(
+          v.pipe(
+            v.union([v.literal(USDC), evmAddress], `expected ${USDC} or the address of a token`),
+            documented({
+              type: 'string',
+              description:
+                'A token, USDC or an address, that all that arrives and counts is sold for, in the same call: each token in ' +
+                'its deepest pool of Uniswap V3 that leads there, or over one more. `sale` says what it brings.',
+              examples: [USDC],
+            }),
+          ),
+        ),
         ...moment,
         ...receipt,
       }),
@@ -45,7 +66,17 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
     errors: [502, 503],
     charge: { credits: 15, per: 'wallet with anything but spam' },
     budgetMs: BUDGET_MS,
-    read: (query, { work }) => readWalletExit(options, query, work),
+    async read(query, { work }) {
+      const { wallet, chain_id, sell_into } = query
+      const into = sell_into && resolveToken(sell_into, chain_id)
+      const read = await readWalletExit(options, query, work)
+      const exits = read.reads[0]?.exits
+      if (into === undefined || exits === undefined) return read
+      const { outside } = read.exit
+      const target = { wallet: wallet as Address, exits, into, isDated: !isNow(query) }
+      const sale = await options.sales().read({ ...target, arrived: listSellable(read), outside }, work)
+      return { ...read, sale }
+    },
     count: ({ rows }) => (rows.some(({ verdict }) => verdict.counted || !FREE.has(verdict.reason)) ? 1 : 0),
     present: ({ reads, ...exit }) => ({ data: presentExit(exit), asOf: toAsOf(reads) }),
   })
@@ -53,7 +84,7 @@ export function exitRoute(options: PortfolioOptions & { readonly exits: () => Ex
 
 /** Reads a wallet's rows on a chain and executes their exit at the same block. Throws as its readers. */
 export async function readWalletExit(
-  options: Pick<PortfolioOptions, 'portfolio'> & { readonly exits: () => ExitReader },
+  options: Pick<PortfolioOptions, 'portfolio'> & Pick<ExitReaders, 'exits'>,
   query: Omit<PortfolioQuery, 'allow_partial' | 'tokens'>,
   work: Work,
 ): Promise<ExitRead & Pick<WalletAssets, 'reads'>> {
@@ -79,5 +110,17 @@ function receiptRule<Input extends { readonly wallet: string; readonly receipt?:
 }
 
 const SOLANA_REFUSED = 'expected nothing for a Solana wallet, because endpoints of Solana keep no past state'
+
+const USDC = 'USDC'
+
+/** Throws `CodedError` INVALID_PARAMETER if the chain has no such token. */
+function resolveToken(token: typeof USDC | Address, chainId: number): Address {
+  const found = token === USDC ? findFeedToken(chainId, token) : token
+  if (found !== undefined) return found
+  throw new CodedError(
+    'INVALID_PARAMETER',
+    `Cannot read parameter "sell_into": expected the address of a token, because no ${token} of chain ${chainId} is known`,
+  )
+}
 
 const FREE: ReadonlySet<string> = new Set(['spam', 'dust'])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Address, encodeFunctionData, erc20Abi, type Hex, toHex, zeroAddress } from 'viem'
+import { type Address, encodeFunctionData, erc20Abi, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
@@ -8,7 +8,8 @@ import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/ad
 import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
+import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { createDevnetChain } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
@@ -16,7 +17,7 @@ import { createRandom } from '../../devnet/random.ts'
 import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { sellCalls, swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
@@ -55,7 +56,10 @@ beforeAll(async () => {
   await addPositions()
   await drainReserves()
   database = await testDatabase()
-  lister = startLister(devnet, { database })
+  const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
+  const { prices } = createDevnetChain(devnet)
+  const overrides = { prices: { ...prices, uniswapV3Factory: UNISWAP_V3.factory, quotes } }
+  lister = startLister(devnet, { database, overrides })
 }, 300_000)
 
 afterAll(async () => {
@@ -244,6 +248,9 @@ async function send(
     )
   const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
   try {
+    // A node refuses what the sender can only pay with what earlier transactions of the block bring.
+    const held = await devnet.client.getBalance({ address: wallet })
+    await devnet.rpc.call('anvil_setBalance', wallet, toHex(held + 10n ** 24n))
     const before = await Promise.all([balances(wallet), balances(BANK)])
     await devnet.rpc.call('evm_setBlockGasLimit', toHex(BLOCK_GAS))
     await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
@@ -369,3 +376,83 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
   expect(counts.asked).toBeGreaterThan(5)
   await rpc.stop()
 }, 600_000)
+/** What the wallet sends after its exit to sell what the answer says that it sells. */
+function listSales(wallet: Address, { sold }: Sale): Transaction[] {
+  const pools = new Map(Object.values(devnet.pools).map((pool) => [pool.address, pool]))
+  return sold.flatMap(({ token, amount, brings, pools: hops }) => {
+    if (brings === null) return []
+    const isNative = token.id === zeroAddress
+    const traded = isNative ? TOKENS.weth.address : (token.id as Address)
+    const path = hops.map((hop) => {
+      const pool = pools.get(hop as Address)
+      if (pool === undefined) throw new Error(`Cannot find the pool ${hop}`)
+      return pool
+    })
+    const wrap = { from: wallet, to: traded, data: DEPOSIT, value: raw(amount) }
+    return [
+      ...(isNative ? [wrap] : []),
+      ...(path.length === 0 ? [] : sellCalls({ owner: wallet, token: traded, amount: raw(amount), pools: path })),
+    ]
+  })
+}
+
+type Sale = NonNullable<Wire['sale']>
+const DEPOSIT = toFunctionSelector('deposit()')
+
+for (const name of ['usdc', 'weth'] as const) {
+  test(`what arrives, sold for ${name}, brings what really selling it brings, to the wei`, async () => {
+    const into = TOKENS[name].address
+    const portfolio = createPortfolio([lister.client], {
+      db: database.db,
+      history: lister.history,
+      clock: createPatientClock(),
+      more: [UNISWAP_V4],
+    })
+    const { found: answers, timeSec } = await readInNextBlock(devnet, async () => {
+      const told = new Map<Address, Wire>()
+      for (const wallet of [...wallets, ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
+        const asked = name === 'usdc' ? 'USDC' : into
+        const { reply } = await portfolio.exit(`wallet=${wallet}&chain_id=1&sell_into=${asked}`)
+        told.set(wallet, v.parse(exitOutput, { data: reply.data }).data)
+      }
+      return told
+    })
+    const counts: Record<string, number> = {}
+    const count = (key: string) => {
+      counts[key] = (counts[key] ?? 0) + 1
+    }
+    for (const [wallet, { rows, sale, outside }] of answers) {
+      if (sale === undefined) throw new Error('Expected a sale')
+      const tokens = [...new Set([into, ...rows.map(({ token }) => token.id as Address)])]
+      const transactions = [...(await listTransactions(wallet, rows)), ...listSales(wallet, sale)]
+      const [grown = []] = await send(transactions, tokens, wallet, timeSec)
+      const sold = new Map(sale.sold.map((each) => [each.token.id, each]))
+      const brought = sale.sold.reduce((sum, { brings }) => sum + raw(brings), 0n)
+      const expected = tokens.map((id) => {
+        const withdrawn = rows
+          .filter((row) => row.token.id === id && row.position !== null && row.kind !== 'borrowed')
+          .reduce((sum, { arrives }) => sum + raw(arrives), 0n)
+        const sale = sold.get(id)
+        return withdrawn + (id === into ? brought : 0n) - (sale?.brings === null ? 0n : raw(sale?.amount ?? null))
+      })
+      const told = { wallet, sold: sale.sold }
+      expect({ ...told, expected }).toEqual({ ...told, expected: grown })
+      // In the end there is what is in the wallet already too, less what is owed in it.
+      const isInto = ({ token }: { readonly token: { readonly id: string } }) => token.id === into
+      const own = rows.filter((row) => isInto(row) && row.kind !== 'borrowed' && row.arrives?.usd != null)
+      const owed = outside.filter(isInto).reduce((sum, { amount }) => sum + raw(amount), 0n)
+      const end = own.reduce((sum, { arrives }) => sum + raw(arrives), brought) - owed
+      const left = sale.owed.filter(isInto).reduce((sum, { amount }) => sum + raw(amount), 0n)
+      expect(raw(sale.brings) - left).toBe(end)
+      for (const { token, pools, brings, blocked_by, price_impact_percentage: impact } of sale.sold) {
+        count(`${pools.length} pools, ${blocked_by ?? 'sold'}`)
+        if (token.id === zeroAddress && brings !== null) count('native')
+        if (pools.length > 0 && brings !== null) expect(Number(impact)).toBeGreaterThanOrEqual(0)
+      }
+    }
+    console.log(`${answers.size} wallets`, counts)
+    expect(counts['1 pools, sold']).toBeGreaterThan(9)
+    expect(counts['2 pools, sold']).toBeGreaterThan(9)
+    expect(counts['native']).toBeGreaterThan(0)
+  }, 900_000)
+}
