@@ -2,10 +2,8 @@ import type { Hex } from 'viem'
 import { EndpointError } from '../../chain/rpc/error.ts'
 import type { Range } from '../range.ts'
 import type { HistoryLog, LogFilter } from '../stream.ts'
+import { NO_TRANSACTION } from './parse_logs.ts'
 import { compareLogs, isSameLog } from './witness.ts'
-
-/** The transaction of logs that have none. */
-const NO_TRANSACTION = /^0x0+$/
 
 /** The blocks of a request: a range, or one block by its hash. */
 export type LogRange = Range | { readonly blockHash: Hex; readonly number: number }
@@ -37,7 +35,7 @@ export function checkLogs(logs: readonly HistoryLog[], filter: LogFilter, range:
       if (log.blockNumber === previous.blockNumber) checkSameBlock(log, previous)
     }
     const first = transactions.get(log.transactionHash)
-    if (NO_TRANSACTION.test(log.transactionHash)) {
+    if (log.transactionHash === NO_TRANSACTION) {
       // Chains give them any index.
     } else if (first === undefined) transactions.set(log.transactionHash, log)
     else if (first.blockNumber !== log.blockNumber || first.transactionIndex !== log.transactionIndex) {
@@ -53,7 +51,7 @@ function checkSameBlock(log: HistoryLog, previous: HistoryLog): void {
   if (time !== timeBefore) throw invalidLogsError('one block with two times', log)
   if (log.logIndex === previous.logIndex) throw invalidLogsError('a log index twice', log)
   if (log.logIndex < previous.logIndex) throw invalidLogsError('logs out of order', log)
-  if ([log, previous].some(({ transactionHash }) => NO_TRANSACTION.test(transactionHash))) return
+  if (log.transactionHash === NO_TRANSACTION || previous.transactionHash === NO_TRANSACTION) return
   if (log.transactionIndex < previous.transactionIndex) {
     throw invalidLogsError('logs out of order', log)
   }

@@ -4,7 +4,7 @@ import type { HistoryLog } from '../stream.ts'
 /** At most 2^52, so that JSON numbers and dates hold it exactly; nodes differ in leading zeros and capitals. */
 const QUANTITY = /^0x0*[0-9a-f]{1,13}$/i
 /** Stands for the transaction of logs that have none, as those of the chain itself. */
-const NO_TRANSACTION = `0x${'0'.repeat(64)}` as const
+export const NO_TRANSACTION = `0x${'0'.repeat(64)}` as const
 
 /** Reads the result of `eth_getLogs`. Throws `TypeError` on anything that is not a list of mined logs. */
 export function parseLogs(result: unknown): readonly HistoryLog[] {
