@@ -103,6 +103,7 @@ function isScaled({ kind, timestampSec }: LendingEvent): boolean {
  * index, and both the amount and the balance are rounded.
  */
 export function isWithinRounding(a: bigint, b: bigint, indexRay: bigint = RAY): boolean {
+  if (a === b) return true
   const distance = a > b ? a - b : b - a
   return distance <= getMaxRounding(indexRay)
 }

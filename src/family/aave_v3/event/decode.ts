@@ -283,8 +283,7 @@ function applyChange(before: Assumption, { net, interest, indexRay }: BalanceCha
   // A log of interest alone moves nothing.
   if (earned === undefined || net === 0n) return earned === undefined ? [] : [earned]
   const slack = getMaxRounding(indexRay)
-  const [low, high] = [net - slack, net + slack].map((amount) => (amount * RAY) / indexRay) as [bigint, bigint]
-  return addRange(earned, [low - 1n, high + 1n])
+  return addRange(earned, [((net - slack) * RAY) / indexRay - 1n, ((net + slack) * RAY) / indexRay + 1n])
 }
 
 /**

@@ -177,10 +177,14 @@ function readTokenLog(name: EventName, log: HistoryLog, token: ReserveToken): Ba
   })
   switch (name) {
     // A burn of less than the interest is logged as a mint of the remainder: the difference is the amount moved.
-    case 'mint':
-      return change(address(2), word(0) - word(1), word(1), word(2))
-    case 'burn':
-      return change(address(1), -(word(0) + word(1)), word(1), word(2))
+    case 'mint': {
+      const interest = word(1)
+      return change(address(2), word(0) - interest, interest, word(2))
+    }
+    case 'burn': {
+      const interest = word(1)
+      return change(address(1), -(word(0) + interest), interest, word(2))
+    }
     case 'transfer':
       return { kind: name, log, token, from: address(1), to: address(2), value: word(0), indexRay: word(1) }
     case 'stableMint':
