@@ -164,6 +164,33 @@ export function stataUnderlying(chainId: number, token: Address): Address | unde
     .find(({ STATA_TOKEN }) => STATA_TOKEN === token)?.UNDERLYING
 }
 
+const hubs = v.object({
+  CHAIN_ID: v.number(),
+  ASSETS: v.record(v.string(), v.object({ UNDERLYING: address })),
+  HUBS: v.record(v.string(), address),
+  TOKENIZATION_SPOKES: v.record(v.string(), address),
+})
+
+/** A constant's part without what names of tokens have besides letters and digits. */
+const toPlain = (symbol = ''): string => symbol.replaceAll(/[^A-Za-z0-9]/g, '')
+
+/** The asset of a token over a hub of Aave V4, by its constant: `CORE_WETH_TOKENIZATION_SPOKE`. */
+export function hubTokenUnderlying(chainId: number, token: Address): Address | undefined {
+  return Object.values(aaveBook)
+    .flatMap((each) => {
+      const parsed = v.safeParse(hubs, each)
+      if (!parsed.success || parsed.output.CHAIN_ID !== chainId) return []
+      const { ASSETS, HUBS, TOKENIZATION_SPOKES } = parsed.output
+      const [name] = Object.entries(TOKENIZATION_SPOKES).find(([, its]) => its === token) ?? []
+      const hub = Object.keys(HUBS).find((each) => name?.startsWith(each.replace(/HUB$/, '')))
+      const symbol = name?.slice(hub?.replace(/HUB$/, '').length).replace(/_TOKENIZATION_SPOKE$/, '')
+      return Object.entries(ASSETS).flatMap(([asset, { UNDERLYING }]) =>
+        toPlain(asset) === toPlain(symbol) ? [UNDERLYING] : [],
+      )
+    })
+    .at(0)
+}
+
 const aaveMarket = v.object({
   CHAIN_ID: v.number(),
   POOL_ADDRESSES_PROVIDER: address,

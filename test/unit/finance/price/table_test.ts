@@ -9,7 +9,13 @@ import { FEED_ROWS, SEQUENCER_FEED_ROWS } from '../../../../src/finance/price/ta
 import { POOL_ROWS } from '../../../../src/finance/price/table/pools.ts'
 import { STABLECOIN_ROWS } from '../../../../src/finance/price/table/stablecoins.ts'
 import { WRAPPER_ROWS } from '../../../../src/finance/price/table/wrappers.ts'
-import { AAVE_MARKETS, chainlinkFeeds, stataUnderlying, UNISWAP_SDK } from '../../../support/registries.ts'
+import {
+  AAVE_MARKETS,
+  chainlinkFeeds,
+  hubTokenUnderlying,
+  stataUnderlying,
+  UNISWAP_SDK,
+} from '../../../support/registries.ts'
 import { findListsWith } from '../../../support/token_lists.ts'
 
 /** Wrappers that one list has at most: their protocols' own word is the other source. */
@@ -77,6 +83,8 @@ test('every wrapper is opened in two steps at most, and holds what Aave’s addr
     for (const [symbol, token, of, kind = 'erc4626'] of WRAPPER_ROWS[id] ?? []) {
       if (symbol.startsWith('stata '))
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
+      else if (symbol.startsWith('wa '))
+        expect([symbol, kind, of]).toEqual([symbol, 'erc4626', hubTokenUnderlying(id, token) as Address])
       else if (!OWN_WORD.includes(symbol)) expect(findListsWith(id, token, symbol).length).toBeGreaterThan(1)
     }
     expect(Object.keys(wrappers)).toHaveLength(WRAPPER_ROWS[id]?.length ?? 0)
