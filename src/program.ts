@@ -1,27 +1,40 @@
-import { instanceKeyCommands } from './command/account/instance_key.ts'
-import { keyCommands } from './command/account/key.ts'
-import { loginCommands } from './command/account/login.ts'
-import { creditCommands, organizationCommands } from './command/account/org.ts'
-import { settingsCommands } from './command/account/settings.ts'
-import { triggerCommands } from './command/account/trigger.ts'
-import { backupCommand, restoreCommand } from './command/backup.ts'
 import { type Command, CommandError, type CommandIo, type Output } from './command/command.ts'
-import { doctorCommand } from './command/doctor/doctor.ts'
-import { indexCommand } from './command/history.ts'
-import { kitCommands } from './command/kit/kit.ts'
-import { licensesCommand } from './command/licenses.ts'
-import { migrateCommand } from './command/migrate.ts'
-import { openapiCommand } from './command/openapi.ts'
-import { parseCommandLine } from './command/parse.ts'
+import { isVersionRequest, parseCommandLine } from './command/parse.ts'
 import { createOutput } from './command/print.ts'
-import { createServeCommand } from './command/serve.ts'
-import { verifyCommand } from './command/verify.ts'
-import { ConfigError, readConfig } from './config/config.ts'
+import type { Runtime } from './command/serve.ts'
 import { readTextFile } from './config/read_file.ts'
 import { createBoundedWriter } from './lib/bounded_writer.ts'
 import { systemClock } from './lib/clock.ts'
 import { getErrnoCode } from './lib/error.ts'
 import { listenForStop } from './service/process/lifecycle.ts'
+
+/** Loads commands, and with them what they do. */
+type LoadCommands = (runtime: Runtime) => Promise<readonly Command[]>
+
+/**
+ * Commands by their first word. Each is loaded only to be run or described: to evaluate the modules of all takes a tenth
+ * of a second of CPU.
+ */
+const COMMANDS: Readonly<Record<string, LoadCommands>> = {
+  serve: async (runtime) => [(await import('./command/serve.ts')).createServeCommand(runtime)],
+  migrate: async () => [(await import('./command/migrate.ts')).migrateCommand],
+  backup: async () => [(await import('./command/backup.ts')).backupCommand],
+  restore: async () => [(await import('./command/backup.ts')).restoreCommand],
+  doctor: async () => [(await import('./command/doctor/doctor.ts')).doctorCommand],
+  openapi: async () => [(await import('./command/openapi.ts')).openapiCommand],
+  verify: async () => [(await import('./command/verify.ts')).verifyCommand],
+  licenses: async () => [(await import('./command/licenses.ts')).licensesCommand],
+  index: async () => [(await import('./command/history.ts')).indexCommand],
+  kit: async () => (await import('./command/kit/kit.ts')).kitCommands,
+  org: async () => (await import('./command/account/org.ts')).organizationCommands,
+  key: async () => (await import('./command/account/key.ts')).keyCommands,
+  keys: async () => (await import('./command/account/instance_key.ts')).instanceKeyCommands,
+  credits: async () => (await import('./command/account/org.ts')).creditCommands,
+  trigger: async () => (await import('./command/account/trigger.ts')).triggerCommands,
+  settings: async () => (await import('./command/account/settings.ts')).settingsCommands,
+  login: async () => [(await import('./command/account/login.ts')).loginCommand],
+  logout: async () => [(await import('./command/account/login.ts')).logoutCommand],
+}
 
 /** Longest wait of a stopping process for a slow reader of its output. */
 const FLUSH_MS = 500
@@ -31,26 +44,7 @@ const FLUSH_MS = 500
  * same on Bun and Node. Exit statuses: 0 done, 1 failed, 2 wrong usage, others by command. A failure prints one line, a
  * wrong configuration one for each mistake.
  */
-export function runProgram(runtime: Parameters<typeof createServeCommand>[0]): void {
-  const commands: readonly Command[] = [
-    createServeCommand(runtime),
-    migrateCommand,
-    backupCommand,
-    restoreCommand,
-    doctorCommand,
-    openapiCommand,
-    verifyCommand,
-    licensesCommand,
-    indexCommand,
-    ...kitCommands,
-    ...organizationCommands,
-    ...keyCommands,
-    ...instanceKeyCommands,
-    ...creditCommands,
-    ...triggerCommands,
-    ...settingsCommands,
-    ...loginCommands,
-  ]
+export function runProgram(runtime: Runtime): void {
   const err = createBoundedWriter(process.stderr)
   const output = createOutput(process.stdout, 1)
   let outputFailure: unknown
@@ -81,7 +75,7 @@ export function runProgram(runtime: Parameters<typeof createServeCommand>[0]): v
     if (stop.signal.aborted && signal === 'SIGINT') process.exit(130)
     stop.abort(signal)
   })
-  runCommand(commands, { out, err, output, stop: stop.signal }).then(async (status) => {
+  runCommand(runtime, { out, err, output, stop: stop.signal }).then(async (status) => {
     await waitUnlessStopped(
       written.then(() => endStream(process.stdout)),
       stop.signal,
@@ -94,27 +88,40 @@ export function runProgram(runtime: Parameters<typeof createServeCommand>[0]): v
 
 /** Runs the command of the command line and returns the exit status. */
 async function runCommand(
-  commands: readonly Command[],
+  runtime: Runtime,
   { out, err, output, stop }: Pick<CommandIo, 'out' | 'err' | 'stop'> & { readonly output: Output },
 ): Promise<number> {
-  const io: CommandIo = {
-    out,
-    err,
-    stdout: () => output,
-    stdin: () => process.stdin,
-    config: () => readConfig(process.env, readTextFile),
-    environment: process.env,
-    stop,
-  }
   try {
-    const invocation = parseCommandLine(process.argv.slice(2), commands)
-    if (invocation.kind === 'run') return (await invocation.command.run(invocation.args, io)) ?? 0
-    io.out(invocation.text)
-    return 0
+    const words = process.argv.slice(2)
+    const invocation = parseCommandLine(words, await loadCommands(words, runtime))
+    if (invocation.kind === 'help') {
+      out(invocation.text)
+      return 0
+    }
+    const { readConfig } = await import('./config/config.ts')
+    const io: CommandIo = {
+      out,
+      err,
+      stdout: () => output,
+      stdin: () => process.stdin,
+      config: () => readConfig(process.env, readTextFile),
+      environment: process.env,
+      stop,
+    }
+    return (await invocation.command.run(invocation.args, io)) ?? 0
   } catch (error) {
     err(formatError(error))
     return error instanceof CommandError ? error.exitStatus : 1
   }
+}
+
+/** Loads the commands that a command line may mean: all, unless its first word decides. */
+async function loadCommands(words: readonly string[], runtime: Runtime): Promise<readonly Command[]> {
+  if (isVersionRequest(words)) return []
+  const [first = 'serve'] = words
+  const load = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined
+  const loads = load === undefined ? Object.values(COMMANDS) : [load]
+  return (await Promise.all(loads.map((each) => each(runtime)))).flat()
 }
 
 /** Resolves once the stream's output has been read: an exit would lose what does not fit into the pipe. */
@@ -134,5 +141,5 @@ async function waitUnlessStopped(work: Promise<unknown>, stop: AbortSignal): Pro
 
 function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  return `walletscope: ${error instanceof ConfigError ? message : message.replaceAll('\n', ' ')}`
+  return `walletscope: ${error instanceof Error && error.name === 'ConfigError' ? message : message.replaceAll('\n', ' ')}`
 }

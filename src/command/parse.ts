@@ -10,11 +10,15 @@ type Invocation =
 
 const VERSION = ['--version', '-v', 'version']
 
+/** True if the words of a command line ask for the version. */
+export function isVersionRequest(words: readonly string[]): boolean {
+  return words.length === 1 && VERSION.includes(words[0] ?? '')
+}
+
 /** Finds the command in `argv` and checks its arguments. Without arguments it is `serve`. Throws a usage error. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
   const words = argv.length === 0 ? ['serve'] : argv
-  if (words.length === 1 && VERSION.includes(words[0] ?? ''))
-    return { kind: 'help', text: `walletscope ${packageJson.version}` }
+  if (isVersionRequest(words)) return { kind: 'help', text: `walletscope ${packageJson.version}` }
   const command = commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
   if (command === undefined) {
     const group = commands.filter(({ name }) => name.split(' ')[0] === words[0])

@@ -5,7 +5,7 @@ import { serve } from '../service/serve/serve.ts'
 import type { Command } from './command.ts'
 
 /** What differs between Bun and Node. */
-interface Runtime extends Pick<ServeOptions, 'fork'> {
+export interface Runtime extends Pick<ServeOptions, 'fork'> {
   /** Loads the function that opens a port. */
   readonly loadListen: (config: Config) => Promise<ServeOptions['listen']>
 }

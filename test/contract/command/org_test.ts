@@ -4,7 +4,7 @@ import { CLI_ACTOR, listAudit } from '../../../src/account/audit.ts'
 import { createOrganization, listOrganizations } from '../../../src/account/organization.ts'
 import { instanceKeyCommands } from '../../../src/command/account/instance_key.ts'
 import { keyCommands } from '../../../src/command/account/key.ts'
-import { loginCommands } from '../../../src/command/account/login.ts'
+import { loginCommand } from '../../../src/command/account/login.ts'
 import { creditCommands, organizationCommands } from '../../../src/command/account/org.ts'
 import { settingsCommands } from '../../../src/command/account/settings.ts'
 import { runInProcess } from '../../support/command.ts'
@@ -57,7 +57,7 @@ test('org delete --yes deletes without asking', async () => {
 test('every change of a command names the account that ran it', async () => {
   const { db, url } = database
   const commands = [...organizationCommands, ...keyCommands, ...creditCommands, ...settingsCommands]
-  const all = [...commands, ...loginCommands, ...instanceKeyCommands]
+  const all = [...commands, loginCommand, ...instanceKeyCommands]
   const runJson = async (...words: string[]) => {
     const { out, error } = await runInProcess(all, [...words, '--json'], { env: { DATABASE_URL: url, CHAINS: '1' } })
     expect(error).toBeUndefined()
