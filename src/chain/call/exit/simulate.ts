@@ -37,7 +37,7 @@ const ROUNDS_MAX = 64
 const LENDERS_MAX = 8
 const REASON_BYTES = 255
 /** Of 256 parts of the gas: with fewer left, want of gas may be why a call failed, as in `lens.sol`. */
-const PARTS_LEFT = 20n
+const PARTS_LEFT = 64n
 /** Topic under which is remembered that an endpoint does not simulate, or only at a later time than the block's. */
 const TOPIC = 'exit simulated'
 /** The error of geth and others for a time that is not later: `execution-apis`, `eth_simulateV1`. */

@@ -184,6 +184,25 @@ for (const mood of ['Loops', 'RevertsMebibyte', 'ReturnsMebibyte', 'Refuses', 'K
   })
 }
 
+test('a loop deep in frames is told from a refusal there', async () => {
+  const LOOPS: Hex = '0x5b600056'
+  const REFUSES: Hex = '0x5f5ffd'
+  for (const [end, outcome] of [
+    [LOOPS, 'too_costly'],
+    [REFUSES, 'reverted'],
+  ] as const) {
+    let [code, to]: [Hex, Address] = [end, toWalletAddress('a frame')]
+    for (let frame = 0; frame < 16; frame++) {
+      await rpc.call('anvil_setCode', to, code)
+      // Calls the frame before with all gas, and reverts if that does.
+      code = concatHex(['0x5f5f5f5f5f73', to, '0x5af11560215700', '0x5b5f5ffd'])
+      to = toWalletAddress(`frame ${frame}`)
+    }
+    await rpc.call('anvil_setCode', to, code)
+    expect(await outcomes([{ steps: [{ tokens: [], calls: [{ to, data: '0x' }] }] }])).toEqual([[outcome]])
+  }
+})
+
 test('a contract that used up the gas of two steps is not called again on later pages', async () => {
   await setMood('Loops')
   const hostile = Array.from({ length: 60 }, () => ({ steps: [move(bad, 1n)], suspects: [bad] }))
