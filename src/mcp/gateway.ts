@@ -10,6 +10,7 @@ import type { AccountState } from '../http/respond.ts'
 import { defineRoute, type Route } from '../http/route/route.ts'
 import { toRouteEndpoint } from '../http/route/route_table.ts'
 import type { Clock } from '../lib/clock.ts'
+import { once } from '../lib/memoize.ts'
 import { createSessionBudgets, SESSION_HEADER } from './budget.ts'
 import {
   getArguments,
@@ -40,7 +41,8 @@ export function createMcp(options: {
   readonly clock: Clock
 }): Gateway {
   const { clock } = options
-  const tools = createTools(options.routes)
+  // The first request makes them, because their schemas take a twentieth of a second.
+  const getTools = once(() => createTools(options.routes))
   const origins = new Set(options.origins)
   const sessions = createSessionBudgets()
   const limitByKey = limitConcurrencyByOwner(KEY_UNREAD_MAX)
@@ -70,7 +72,7 @@ export function createMcp(options: {
     const newId = !isSessionless && isStart ? options.sessionId : undefined
     const session = sessions.resolve(request, { newId, isSessionless })
     const bindSession = (invocation: Invocation): Invocation => ({ ...invocation, ...session.bound })
-    const first = bindSession(findFirst(messages, tools))
+    const first = bindSession(findFirst(messages, getTools()))
     let admission: Promise<Admission> | undefined = admit(first)
     if (await refusesAll(admission)) return refuseAll(messages, await invoke({ ...first, admission }))
 
@@ -90,7 +92,7 @@ export function createMcp(options: {
     // Loaded by the first request: it takes 20 ms and 18 MB, which a service without MCP requests saves.
     const { answerMessages, UNKNOWN_TOOL } = await import('./protocol.ts')
     const { status, body } = await answerMessages(request, messages, {
-      tools,
+      tools: getTools(),
       call: async (tool, args) => toToolResult(await runOne(toInvocation(tool, args))),
       onUnknownTool: async () => void (await runOne(toFailingInvocation(new HttpError('NOT_FOUND', UNKNOWN_TOOL)))),
     })

@@ -62,13 +62,14 @@ export function adminPlane({
     loginLinkRoute(db, toOrganizationBase),
     operatorUsageRoute(db),
   ]
-  const openapi = planeDocument({
-    title: 'walletscope: the operator',
-    description: DESCRIPTION,
-    routes,
-    cookie: cookie.name,
-    takesToken: true,
-  })
+  const openapi = () =>
+    planeDocument({
+      title: 'walletscope: the operator',
+      description: DESCRIPTION,
+      routes,
+      cookie: cookie.name,
+      takesToken: true,
+    })
   return { prefix, routes, cookie, openapi }
 }
 

@@ -86,12 +86,13 @@ export function dashboardPlane(options: {
     ...additionalRoutes,
     ...sessionRoutes({ db, base: prefix, cookie }),
   ]
-  const openapi = planeDocument({
-    title: 'walletscope: an organization',
-    description: DESCRIPTION,
-    routes,
-    cookie: cookie.name,
-    takesToken: false,
-  })
+  const openapi = () =>
+    planeDocument({
+      title: 'walletscope: an organization',
+      description: DESCRIPTION,
+      routes,
+      cookie: cookie.name,
+      takesToken: false,
+    })
   return { prefix, routes, cookie, openapi }
 }

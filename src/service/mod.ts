@@ -17,9 +17,10 @@ import { FAMILIES, familyAliases } from '../family/mod.ts'
 import { createFirstBlocks } from '../finance/first_blocks.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { createHistory } from '../history/mod.ts'
-import { createReference } from '../http/page/docs.ts'
-import { createFormulas } from '../http/page/formulas.ts'
+import { createReference, DOCS_PATH } from '../http/page/docs.ts'
+import { createFormulas, FORMULAS_PATH } from '../http/page/formulas.ts'
 import type { Pages } from '../http/page/html.ts'
+import { createLazyPages } from '../http/page/lazy.ts'
 import { createOverview } from '../http/page/overview.ts'
 import { createStaticPages } from '../http/page/static.ts'
 import { createGuides } from '../http/page/text_page.ts'
@@ -27,6 +28,7 @@ import { type App, createApp } from '../http/server/app.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createJobMetrics, type Job, startJob } from '../lib/job.ts'
 import { type Log, silentLog } from '../lib/log.ts'
+import { once } from '../lib/memoize.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIdGenerator } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
@@ -200,7 +202,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (started) => started?.stop(),
   })
   const routes = createServiceRoutes(config, connect, () => deliveries.services)
-  const openapi = openapiText(routes, config)
+  const openapi = once(() => openapiText(routes, config))
   const probes = chainProbes(clients)
   const readChains = createChainReports(clients, { probes, clock })
   const readPartitions = async () => (hasTriggers ? readTriggerProgress(db) : [])
@@ -303,7 +305,7 @@ function listOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
  * formulas.
  */
 export function createServicePages(
-  openapi: string,
+  openapi: () => string,
   clock: Clock,
 ): { readonly callers: Pages; readonly operator: Pages } {
   const revisions = new Map(FAMILIES.map(({ name, revision }) => [name, revision]))
@@ -324,9 +326,9 @@ export function createServicePages(
       ...callers.pages,
       ...callers.files,
       ...reference,
-      ...createOverview(openapi, { guides: GUIDES, assets, clock }),
+      ...createLazyPages(DOCS_PATH, () => createOverview(openapi(), { guides: GUIDES, assets, clock })),
       ...createGuides(GUIDES, assets),
-      ...createFormulas(FORMULAS, openapi, { revisions, look: assets }),
+      ...createLazyPages(FORMULAS_PATH, () => createFormulas(FORMULAS, openapi(), { revisions, look: assets })),
     ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }

@@ -67,7 +67,7 @@ export function describePlanes(config: Config): { readonly operator: string; rea
     routes: createServiceRoutes(config, refuseToConnect),
     readChains: refuseToConnect,
   })
-  return { operator: admin.openapi, organization: dashboard.openapi }
+  return { operator: admin.openapi(), organization: dashboard.openapi() }
 }
 
 function createPlaneParts(
@@ -78,7 +78,7 @@ function createPlaneParts(
   const hasTriggers = !featuresOff.includes('triggers')
   const cookies = sessionCookies({ publicUrl, operatorApart: operatorPort !== undefined })
   const table = createRouteTable(routes, familyAliases(config.families))
-  const board = createSwitchboard(config)
+  const board = createSwitchboard(config, routes)
   const readHistories = createHistoryReports(db)
   const readTriggers = hasTriggers ? () => readTriggerReport(db) : undefined
   return {

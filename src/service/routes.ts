@@ -96,8 +96,7 @@ export function describeServices(config: Config): string {
 }
 
 /** Creates the list of features and endpoints that the operator can switch. */
-export function createSwitchboard(config: Config): Switchboard {
-  const routes = createServiceRoutes(config, refuseToConnect)
+export function createSwitchboard(config: Config, routes = createServiceRoutes(config, refuseToConnect)): Switchboard {
   const { endpoints } = createRouteTable(routes, familyAliases(config.families))
   return { endpoints: [...endpoints.map(({ name }) => name), `POST ${GATEWAY_PATH}`], featuresOff: config.featuresOff }
 }

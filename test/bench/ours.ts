@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     hostNames: [],
     corsOrigins: [],
     probes: { database: async () => true, chains: new Map() },
-    openapi: '{}',
+    openapi: () => '{}',
     requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
     // One organization sends from 256 connections here, four times what a real one may have under way.
     limits: { organizationConcurrencyMax: 1_024 },

@@ -28,6 +28,9 @@ interface Node {
   readonly $ref?: string
 }
 
+/** Path of the page. */
+export const FORMULAS_PATH = '/formulas'
+
 /** Family of figures that the page Explore computes and no answer has. */
 const EXPLORE = 'explore'
 /** Names of columns, also shown in each cell on narrow screens. */
@@ -50,7 +53,7 @@ export function createFormulas(
 <p>How every figure in an answer is calculated, taken from the code that does it, with the tests that prove it. <a href="docs">The API</a> says where each stands, and <a href="docs/figures">a guide</a> what each means.</p>
 ${sections}`
   const text = { title: 'formulas', body, page: 'Formulas', isPage: true, assets } as const
-  return new Map<string, Page>([['/formulas', createTextPage(text)]])
+  return new Map<string, Page>([[FORMULAS_PATH, createTextPage(text)]])
 }
 
 /** Lists the figures of all answers of a document, by family, each once. */

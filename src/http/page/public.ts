@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Metrics } from '../../lib/metrics.ts'
 import { type PreparedAnswer, successAnswer } from '../respond.ts'
 import type { Page, Pages } from './html.ts'
+import { createLazyPage } from './lazy.ts'
 import { createOpenapiPage } from './openapi.ts'
 import { createReadiness, type Probes, SHARED_MS } from './probes.ts'
 
@@ -24,8 +25,8 @@ export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 /** Content of the pages. */
 export interface PageOptions {
-  /** Text of the OpenAPI document. */
-  readonly openapi: string
+  /** Text of the OpenAPI document, which the first request for it makes. */
+  readonly openapi: () => string
   /** Text of the keys that sign receipts, if any do. */
   readonly keys?: () => Promise<string>
   readonly probes: Probes
@@ -42,7 +43,7 @@ export function createPublicPages({ openapi, keys, clock }: Pick<PageOptions, 'o
   return new Map<string, Page>([
     ...(keys === undefined ? [] : ([[KEYS_PATH, createKeysPage(keys, clock)]] as const)),
     ['/healthz', (requestId) => successAnswer(JSON.stringify({ status: 'alive', request_id: requestId }))],
-    ['/openapi.json', createOpenapiPage(openapi, { clock })],
+    ['/openapi.json', createLazyPage(() => createOpenapiPage(openapi(), { clock }))],
   ])
 }
 

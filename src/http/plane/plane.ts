@@ -10,6 +10,7 @@ import {
 } from '../exchange/idempotency.ts'
 import { answerNonEndpoint } from '../exchange/refusal.ts'
 import { PLANE_CALLER_CONCURRENCY_MAX } from '../limits.ts'
+import { createLazyPage } from '../page/lazy.ts'
 import { CACHE_REVALIDATE, createCompressedPage } from '../page/static.ts'
 import { readJson } from '../request/body.ts'
 import { readParameters } from '../request/parameters.ts'
@@ -54,21 +55,24 @@ export interface Plane {
   find(planeRequest: PlaneRequest): { readonly route: string; answer(): Promise<PreparedAnswer> }
 }
 
-/** Creates a plane of routes behind a token or a session. `openapi`, its description, is public. */
+/**
+ * Creates a plane of routes behind a token or a session. `openapi`, its description, is public, and made by the first
+ * request for it.
+ */
 export function createUnmeteredPlane(options: {
   readonly prefix: string
   readonly routes: readonly FreeRoute[]
   readonly authenticate: Authenticate
   readonly cookie: SessionCookie
   readonly publicUrl: string | undefined
-  readonly openapi: string
+  readonly openapi: () => string
   readonly clock: Clock
   readonly claims: ChangeClaims
 }): Plane {
   const { prefix, clock } = options
   const table = createRouteTable<FreeRoute>(options.routes, new Map())
   const openapiPath = `${prefix}/openapi.json`
-  const document = createCompressedPage(options.openapi, { 'cache-control': CACHE_REVALIDATE })
+  const document = createLazyPage(() => createCompressedPage(options.openapi(), { 'cache-control': CACHE_REVALIDATE }))
   // Each caller has slots of its own, so that one cannot block another.
   const limitByCaller = limitConcurrencyByOwner(PLANE_CALLER_CONCURRENCY_MAX)
   const suggest = createPathSuggester(table.endpoints.map(({ template }) => template))

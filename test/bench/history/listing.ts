@@ -75,7 +75,7 @@ async function main(): Promise<void> {
     metrics: createMetrics(),
     hostNames: [],
     corsOrigins: [],
-    openapi: '{}',
+    openapi: () => '{}',
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

@@ -49,7 +49,7 @@ beforeAll(async () => {
     hostNames: ['test.local'],
     corsOrigins: [],
     probes: { database: async () => true, chains: new Map() },
-    openapi: '{}',
+    openapi: () => '{}',
     requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })
   call = createClient(app.handler)

@@ -117,7 +117,7 @@ export function stageOver(
     metrics,
     hostNames: ['test.local'],
     corsOrigins: [],
-    openapi: openapiDocument({ routes }),
+    openapi: () => openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map(), quorum: dissents.report },
     requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

@@ -252,7 +252,7 @@ export function createFixture(
         ],
       ]),
     },
-    openapi,
+    openapi: () => openapi,
     uiPages: {
       callers: new Map([
         ...createReference(REFERENCE),

@@ -447,7 +447,7 @@ describe('guides', async () => {
         throw new Error('Expected no file')
       }),
     )
-    const pages = createServicePages(openapi, createFixedClock()).callers
+    const pages = createServicePages(() => openapi, createFixedClock()).callers
     const server = Bun.serve({
       port: 0,
       async fetch(request) {

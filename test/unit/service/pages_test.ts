@@ -4,7 +4,7 @@ import { createFixedClock } from '../../support/test_clock.ts'
 
 test('callers cannot open the operator page, and the operator port has no caller pages', () => {
   const { callers, operator } = createServicePages(
-    JSON.stringify({ openapi: '3.1.0', info: { description: '' }, paths: {} }),
+    () => JSON.stringify({ openapi: '3.1.0', info: { description: '' }, paths: {} }),
     createFixedClock(),
   )
   const listPages = (pages: ReadonlyMap<string, unknown>) =>

@@ -91,7 +91,7 @@ function serviceOver(ids: readonly number[], { deployments, way }: Configuration
     publicUrl: undefined,
     hostNames: ['test.local'],
     corsOrigins: [],
-    openapi: openapiDocument({ routes }),
+    openapi: () => openapiDocument({ routes }),
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),
   })

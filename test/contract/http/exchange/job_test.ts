@@ -56,7 +56,7 @@ beforeAll(async () => {
     gate,
     hostNames: ['test.local'],
     corsOrigins: [],
-    openapi: '{}',
+    openapi: () => '{}',
     metrics: createMetrics(),
     probes: { database: async () => true, chains: new Map() },
     requestId: createRequestIdGenerator({ clock: systemClock, fill: (bytes) => crypto.getRandomValues(bytes) }),

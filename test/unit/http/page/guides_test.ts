@@ -17,7 +17,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const pages = createServicePages(openapi, createFixedClock()).callers
+const pages = createServicePages(() => openapi, createFixedClock()).callers
 
 async function readBody(path: string): Promise<string> {
   return (await askPage(pages.get(path))).text

@@ -11,7 +11,7 @@ const openapi = describeServices(
     throw new Error('Expected no file')
   }),
 )
-const pages = createServicePages(openapi, createFixedClock()).callers
+const pages = createServicePages(() => openapi, createFixedClock()).callers
 /** What the first screen of the reference may weigh. */
 const BYTES_MAX = 400_000
 

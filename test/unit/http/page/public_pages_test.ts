@@ -113,7 +113,7 @@ test('the page of public keys is read once a second, however often it is asked, 
     if (reads === 2) throw new UnavailableError('Cannot reach the database')
     return JSON.stringify({ keys: [reads] })
   }
-  const page = createPublicPages({ openapi: '', keys, clock }).get('/.well-known/walletscope-keys.json')
+  const page = createPublicPages({ openapi: () => '', keys, clock }).get('/.well-known/walletscope-keys.json')
   const ask = () => Promise.all(Array.from({ length: 100 }, () => askPage(page)))
   expect(new Set((await ask()).map(({ text }) => text))).toEqual(new Set(['{"keys":[1]}']))
   await clock.advance(1_001)

@@ -30,7 +30,7 @@ test('a caller can take its own slots only', async () => {
     authenticate: async ({ bearer = '' }) => callers[bearer],
     cookie: { name: 'c', path: '/p/v1' },
     publicUrl: undefined,
-    openapi: '{}',
+    openapi: () => '{}',
     clock: systemClock,
     claims: { claim: async () => ({ kind: 'claimed' }), finish: async () => {}, release: async () => {} },
   })
