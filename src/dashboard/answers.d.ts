@@ -460,7 +460,7 @@ export interface Answers {
         blocked_by: 'paused' | 'no_liquidity' | 'hook_forbids' | 'token_refuses' | 'insolvent' | 'unfunded' | 'too_costly' | 'unsupported' | null
         detail: string | null
       })[]
-      executed_as: 'own_code' | 'replaced_code' | 'simulated' | null
+      executed_as: 'own_code' | 'replaced_code' | 'protocol_multicall' | 'simulated' | null
       complete: boolean
       sale?: {
         into: string
