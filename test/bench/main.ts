@@ -8,6 +8,7 @@ import { benchAnswers } from './answers/answers.ts'
 import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
 import { benchContainer } from './container/container.ts'
+import { benchFootprint } from './footprint.ts'
 import { benchFull } from './full.ts'
 import { benchGoals } from './goals.ts'
 import { benchHistory } from './history.ts'
@@ -57,6 +58,7 @@ const PARTS: readonly Part[] = [
   { name: 'triggers', isExtra: true, run: onlyShown(benchTriggers) },
   { name: 'strangers', isExtra: true, run: onlyShown(benchStrangers) },
   { name: 'solana', isExtra: true, run: onlyShown(benchSolana) },
+  { name: 'footprint', isExtra: true, run: onlyShown(benchFootprint) },
   { name: 'log', isExtra: true, run: onlyShown(benchLog) },
   { name: 'holds', isExtra: true, run: onlyShown(benchHolds) },
   { name: 'soak', isExtra: true, run: onlyShown(benchSoak) },
@@ -74,11 +76,11 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--record` what a part prints replaces its block in `results.md`. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, that indexers have other rows, that a container is too small, or
- * that a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `log`, which
- * logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour, `indexers`,
- * which installs SQD and Ponder first, `container`, which wants to make a group of processes (root), `storm`, which lasts
- * for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which measure these
- * files against those of the commit that `--against=` names.
+ * that a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `footprint`,
+ * `log`, which logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour,
+ * `indexers`, which installs SQD and Ponder first, `container`, which wants to make a group of processes (root), `storm`,
+ * which lasts for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which
+ * measure these files against those of the commit that `--against=` names.
  */
 async function main(): Promise<number> {
   const quick = process.argv.includes('--quick')
