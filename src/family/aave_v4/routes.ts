@@ -1,0 +1,89 @@
+import * as v from 'valibot'
+import { documented, evmAddress } from '../../http/request/input.ts'
+import type { Charge } from '../../http/route/charge.ts'
+import type { Route } from '../../http/route/route.ts'
+import { marketRoutes } from '../lending/market_routes.ts'
+import { LENDING_FIGURES } from '../lending/watched.ts'
+import type { Watchable } from '../watch.ts'
+import { presentReduced, presentWallet } from './present/present.ts'
+import { batchOutput, listOutput } from './present/schema.ts'
+import type { SpokeReader } from './read/read.ts'
+import type { AaveV4Deployment, AaveV4Spoke } from './table.ts'
+
+/** Name of the family in errors. */
+const NAME = 'Aave V4'
+
+/** Schema of a spoke on any configured chain, by its name. */
+function marketIdParameter(names: ReadonlySet<string>) {
+  const expected = `expected one of ${[...names].map((name) => `"${name}"`).join(', ')}`
+  return v.pipe(
+    v.string(expected),
+    // If no spoke is configured, every name passes: the route answers that none is configured.
+    v.check((text) => names.size === 0 || names.has(text), expected),
+    documented({ type: 'string', description: 'Name of a spoke.', examples: ['main'] }),
+  )
+}
+
+const BEFORE_PAGES = 'counted before pagination'
+
+/** Charges of the family's routes. */
+const CHARGES = {
+  list: { credits: 15, per: 'chain on which the wallet has a position', terms: BEFORE_PAGES },
+  batch: {
+    credits: 15,
+    per: 'wallet and chain with a position',
+    many: { from: 100, credits: 12 },
+    terms: BEFORE_PAGES,
+  },
+} satisfies Record<string, Charge>
+
+/** The family as tools for agents name it. */
+const PROTOCOL = { code: 'aave-v4', name: 'Aave V4' }
+
+/** The spoke of a subject if the caller does not name one. */
+const MARKET_DEFAULT = 'main'
+
+/** Creates the description of the family's subject: a wallet in a spoke. */
+export function createWatchable(settings: ReadonlyMap<number, AaveV4Deployment>): Watchable {
+  return {
+    subject(chainId) {
+      const markets = new Set((settings.get(chainId)?.spokes ?? []).map(({ name }) => name))
+      return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT) })
+    },
+    figures: LENDING_FIGURES,
+    events: [],
+    answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
+      `/v1/lending/aave-v4?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
+  }
+}
+
+/** Creates the list and the batch; `chainIds` are all configured chains, with this family or without. */
+export function createRoutes({
+  chainIds,
+  markets,
+  reader,
+}: {
+  readonly chainIds: readonly number[]
+  /** Names of the spokes on them. */
+  readonly markets: ReadonlySet<string>
+  readonly reader: () => SpokeReader
+}): readonly Route[] {
+  const protocol = {
+    tool: PROTOCOL,
+    name: NAME,
+    operation: 'aave_v4',
+    noun: 'spoke',
+    summaries: {
+      list:
+        'Lists the positions of a wallet in Aave V4, one entry per chain, with its risk and yield in each spoke, where ' +
+        'it has an account of its own.',
+      batch: 'Lists health factor, net worth and net APY of many wallets in Aave V4, one entry per wallet and chain.',
+    },
+    charges: CHARGES,
+    outputs: { list: listOutput, batch: batchOutput },
+    getMarket: ({ name }: AaveV4Spoke) => name,
+    presentWallet,
+    presentReduced,
+  } as const
+  return marketRoutes(protocol, { chainIds, marketId: marketIdParameter(markets), reader })
+}
