@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, erc20Abi, getAddress } from 'viem'
+import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -123,8 +124,9 @@ test('a wallet that would get less is told at a sample, with the figure of the r
     expect(Number(data.value)).toBeGreaterThan(1_700)
   }
 
-  // An endpoint that executes nothing shows what is in the wallet alone, which is no figure.
-  faulty.rule(({ method }) => (method === 'eth_call' ? { kind: 'no_overrides', how: 'refuse' } : undefined))
+  // Where nothing is executed, what is in the wallet alone is no figure.
+  const isExit = (overrides: unknown) => JSON.stringify(overrides ?? '').includes(LENS_RUNTIME)
+  faulty.rule(({ params }) => (isExit(params[2]) ? { kind: 'http', status: 503, body: '' } : undefined))
   await pay(BANK, LEAVES, 4_900)
   await sample()
   const listUnseen = async () => {
