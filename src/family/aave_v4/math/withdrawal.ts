@@ -70,7 +70,7 @@ function createCollateralCheck(account: Account, asset: Asset): (withdrawn: bigi
 
 /**
  * US dollars that can still be borrowed before the health factor falls to `target`, by the latest keys, which every loan
- * moves the account to; 0 if no reserve lends or the spoke refuses to move it. No asset is named, so an asset's
+ * moves the account to; 0 if no reserve lends, the spoke refuses to move it or the contracts have another revision. No asset is named, so an asset's
  * liquidity, cap and the greatest number of debts bound nothing here.
  *
  * @figure aave-v4/safeBorrowAmountUSD
@@ -78,7 +78,8 @@ function createCollateralCheck(account: Account, asset: Asset): (withdrawn: bigi
  * @proof test/contract/family/aave_v4/vectors_test.ts
  */
 export function safeBorrow(account: ValuedAccount, target: Rational): Rational {
-  if (!account.terms.lends || computeNextHealthFactor(account) === undefined) return ZERO
+  if (!account.terms.lends || !isKnownRevision(account)) return ZERO
+  if (computeNextHealthFactor(account) === undefined) return ZERO
   const { totals } = computePosition(account)
   return safeBorrowUsd({ ...totals, liquidationLimit: totals.borrowLimit }, target)
 }

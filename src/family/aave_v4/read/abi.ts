@@ -23,7 +23,7 @@ export function encodeRead(query: {
 }
 
 /** A wallet's account in a spoke; `wallet` and `spoke` are indexes into the request. */
-export type RawAccount = ReturnType<typeof readAccount>
+type RawAccount = ReturnType<typeof readAccount>
 
 /** The result of one reading of a chain; the same for every mode of reading. */
 export interface RawRead {

@@ -3,7 +3,6 @@ import { type Address, toFunctionSelector } from 'viem'
 import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { type LensPages, readPages } from '../../../chain/call/pages.ts'
-import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
@@ -103,8 +102,6 @@ export function createSpokeReader(options: {
     targets,
     past,
     ask,
-    /** All spokes that the access manager of a chain may name without one being unknown. */
-    deployments,
     /**
      * The wallets' positions in the spokes of these targets, which are read concurrently. If one target fails, throws
      * `UnavailableError` naming the chain.
@@ -117,22 +114,6 @@ export function createSpokeReader(options: {
         requested.map((target) => (shared: Work) => readTarget(target, wallets, shared)),
         work,
       ),
-    /**
-     * The wallets' positions at the past block of one target, by quorum of endpoints: answers agree if their texts are
-     * equal. Throws as `readByQuorum`.
-     */
-    readAgreed: (
-      wallets: readonly Address[],
-      {
-        target,
-        ...agreed
-      }: { readonly target: AaveV4Target; readonly toText: (read: ChainRead) => string; readonly work: Work },
-    ) =>
-      readByQuorum(target.client, createAttempt(target, wallets), {
-        ...agreed,
-        ...toLimits(target),
-        what: `what ${wallets.length} wallets had at block ${target.block?.number}`,
-      }),
   }
 }
 
