@@ -38,7 +38,7 @@ const LIMITS = { least: 3_162n, most: 31_623n, unit: 10_000n } as const
 const ROOTS = { least: 4295128740n, greatest: 1461446703485210103287273052203988822378723970341n } as const
 
 /** A token that arrives and is sold, or why it is not. */
-export interface SoldToken {
+interface SoldToken {
   readonly token: Row['token']
   /** What arrives of it, less what is owed in it, smallest units. */
   readonly amount: bigint
