@@ -20,39 +20,53 @@ const STOP_MS = 3_050
 /** Connections besides those of the serving processes: command line, backups and `psql`. */
 const CONNECTIONS_SPARE = 35
 
-/** Starts the embedded database as a component of the process, and the looks at how much room it has. */
+/** Starts the embedded database as a component of the process. `onSpawned` is called once its process runs. */
 export async function startEmbeddedDatabase(
   { dataDir, workers }: Pick<Config, 'dataDir' | 'workers'>,
   {
     clock,
     log,
     lifecycle,
-    metrics,
-    jobs,
     out,
+    onSpawned = () => {},
   }: {
     readonly clock: Clock
     readonly log: Log
     readonly lifecycle: Lifecycle
-    readonly metrics: Metrics
-    readonly jobs: JobOptions
+    readonly onSpawned?: () => void
     readonly out?: ((text: string) => void) | undefined
   },
 ): Promise<EmbeddedDatabase> {
   const settings = { max_connections: String(CONNECTIONS_SPARE + workers * CONNECTIONS_MAX) }
   const onProgress = (step: string) => out?.(`${step} …`)
-  const embedded = await lifecycle.start({
+  return await lifecycle.start({
     name: 'embedded PostgreSQL',
-    start: () => startEmbedded({ dataDir, clock, log, onProgress, settings }),
+    start: () => startEmbedded({ dataDir, clock, log, onProgress, onSpawned, settings }),
     stop: (started) => started.close(),
     limitMs: STOP_MS,
   })
+}
+
+/** Starts the looks at how much room the embedded database has. */
+export async function startDiskMetrics(
+  { dataDir }: Pick<Config, 'dataDir'>,
+  {
+    log,
+    lifecycle,
+    metrics,
+    jobs,
+  }: {
+    readonly log: Log
+    readonly lifecycle: Lifecycle
+    readonly metrics: Metrics
+    readonly jobs: JobOptions
+  },
+): Promise<void> {
   await lifecycle.start({
     name: 'disk',
     start: () => startJob(diskMetricsJob(metrics, { dataDir, log, clock: jobs.clock }), jobs),
     stop: async (job) => job.stop(),
   })
-  return embedded
 }
 
 /** Creates the first organization of an empty embedded database, and its key. */

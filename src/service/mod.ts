@@ -11,6 +11,7 @@ import { FORMULAS } from '../dashboard/formulas/formulas.ts'
 import { GUIDES } from '../dashboard/guide/guides.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
+import type { EmbeddedDatabase } from '../db/embedded/embedded.ts'
 import { migrate } from '../db/migrate.ts'
 import type { BackgroundWork } from '../family/contract.ts'
 import { FAMILIES, familyAliases } from '../family/mod.ts'
@@ -40,7 +41,7 @@ import { createSigning } from '../receipt/signing.ts'
 import { startDeliveries, startTriggers } from '../trigger/mod.ts'
 import { readTriggerProgress } from '../trigger/report.ts'
 import { createClients } from './clients.ts'
-import { createFirstOrganization, type FirstStart, startEmbeddedDatabase } from './embedded_database.ts'
+import { createFirstOrganization, type FirstStart, startDiskMetrics } from './embedded_database.ts'
 import {
   createChainMetrics,
   createDatabaseMetrics,
@@ -77,8 +78,8 @@ interface ServicesOptions {
   readonly log: Log
   /** Stops the components that `createServices` starts, in reverse order, even if it throws. */
   readonly lifecycle: Lifecycle
-  /** Prints a line before each slow step of a first start. */
-  readonly out?: (text: string) => void
+  /** The embedded database, where the configuration names no other. */
+  readonly embedded?: EmbeddedDatabase | undefined
   /** Absent: this process serves alone. */
   readonly worker?: Worker | undefined
 }
@@ -92,12 +93,12 @@ const WORK_RETRY_MS = { least: 5_000, most: 60_000 }
 const STOP_LIMITS_MS = { requests: 3_050, gate: 1_050, connections: 1_550 }
 
 /**
- * Builds the service. Starts and migrates the embedded database; a database behind `DATABASE_URL` may be unreachable,
+ * Builds the service. Migrates the embedded database; a database behind `DATABASE_URL` may be unreachable,
  * the service then starts and is not ready. Throws `SchemaError` if that database is not migrated.
  */
 export async function createServices(config: Config, options: ServicesOptions): Promise<Services> {
   const holder = crypto.randomUUID()
-  const { clock, log, lifecycle, worker } = options
+  const { clock, log, lifecycle, worker, embedded } = options
   const metrics = createMetrics()
   createProcessMetrics(metrics, clock)
   await lifecycle.start({
@@ -106,8 +107,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
     stop: (counting) => counting?.stop(),
   })
   const jobs = { ...createJobMetrics(metrics), clock, random }
-  const embedded =
-    config.databaseUrl === undefined ? await startEmbeddedDatabase(config, { ...options, metrics, jobs }) : undefined
+  if (embedded !== undefined) await startDiskMetrics(config, { log, lifecycle, metrics, jobs })
   const { db, standby } = await lifecycle.start({
     name: 'database connections',
     start: () => openDatabasePools(config, { url: config.databaseUrl ?? embedded?.url ?? '', clock, log }),

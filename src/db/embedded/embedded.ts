@@ -259,6 +259,8 @@ interface ServerOptions {
   readonly program: string
   readonly clock: Clock
   readonly log: Log
+  /** Called once the server's process runs, before it accepts connections. */
+  readonly onSpawned?: () => void
   /** Additional settings, for tests; with `fsync` off, the first start does not wait for the disk either. */
   readonly settings?: ServerSettings
 }
@@ -270,6 +272,7 @@ interface ServerOptions {
 async function startServer(home: Home, options: ServerOptions, signal: AbortSignal) {
   const settings = { ...SETTINGS, ...accessSettings(home.serverPath), ...options.settings }
   const child = spawnServer(home, { program: options.program, settings })
+  options.onSpawned?.()
   const getLatestMessages = logServerOutput(child, { log: options.log, home })
   let isRunning = true
   let abandon = () => {}

@@ -14,9 +14,13 @@ import { createJobMetrics } from '../../lib/job.ts'
 import { createLog, type Log, logThrottled } from '../../lib/log.ts'
 import { createMetrics } from '../../lib/metrics.ts'
 import { isLoopback } from '../../lib/text/network.ts'
-import { createFirstOrganization, type FirstStart, startEmbeddedDatabase } from '../embedded_database.ts'
+import {
+  createFirstOrganization,
+  type FirstStart,
+  startDiskMetrics,
+  startEmbeddedDatabase,
+} from '../embedded_database.ts'
 import { createProcessMetrics } from '../health/metrics.ts'
-import { createServices } from '../mod.ts'
 import type { Ports } from '../process/channel.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
@@ -77,11 +81,12 @@ async function startServing(
     stop: (each) => Promise.all(each),
     limitMs: ANSWERS_MS,
   })
+  const [createServices, embedded] = await loadServices(config, { clock, log, lifecycle, out })
   const { app, createFirstOrganization, logUnresponsiveEndpoints } = await createServices(config, {
     clock,
     log,
     lifecycle,
-    out,
+    embedded,
     worker,
   })
   const openServer = (
@@ -121,6 +126,17 @@ async function startServing(
   if (worker === undefined) logListening(config, listens, { log, out })
   else worker.reportListening(listens)
   if (worker === undefined || worker.workerNumber === 1) void logUnresponsiveEndpoints()
+}
+
+/** Loads the service and starts the embedded database, if it is to be used, both at the same time. */
+async function loadServices(config: Config, options: Pick<StartOptions, 'clock' | 'log' | 'lifecycle' | 'out'>) {
+  const load = async () => (await import('../mod.ts')).createServices
+  if (config.databaseUrl !== undefined) return [await load(), undefined] as const
+  const spawned = Promise.withResolvers<void>()
+  const starting = startEmbeddedDatabase(config, { ...options, onSpawned: spawned.resolve })
+  // To evaluate modules holds this process, so the database's comes first.
+  const loading = Promise.race([spawned.promise, starting]).then(load)
+  return await Promise.all([loading, starting])
 }
 
 /** How often a process looks whether it can open another file. */
@@ -180,9 +196,8 @@ async function startWorkers(
   createProcessMetrics(metrics, clock)
   const jobs = { ...createJobMetrics(metrics), clock }
   const embedded =
-    databaseUrl === undefined
-      ? await startEmbeddedDatabase(config, { clock, log, lifecycle, metrics, jobs, out })
-      : undefined
+    databaseUrl === undefined ? await startEmbeddedDatabase(config, { clock, log, lifecycle, out }) : undefined
+  if (embedded !== undefined) await startDiskMetrics(config, { log, lifecycle, metrics, jobs })
   const db = embedded === undefined ? undefined : openDatabase({ url: embedded.url, clock, log })
   if (db !== undefined) await migrate(db)
   const stopMs = drainMs + STOP_MS
