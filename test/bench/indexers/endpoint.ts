@@ -1,7 +1,7 @@
 /**
  * An endpoint some milliseconds away: before a node (`BENCH_TARGET`), or, for a chain that is longer than a node makes in
- * reasonable time (`BENCH_BLOCKS`), with one event of the market in each block. One command a line on stdin, one line of
- * JSON back.
+ * reasonable time (`BENCH_BLOCKS`), with as many events of the market as blocks, `BENCH_EVERY` in each so-many-th. One
+ * command a line on stdin, one line of JSON back.
  */
 import { type Hex, numberToHex } from 'viem'
 import { listLogs } from '../market.ts'
@@ -25,17 +25,20 @@ interface Filter {
   readonly topics?: readonly (string | readonly string[] | null)[]
 }
 
-const { BENCH_TARGET, BENCH_CHAIN_ID, BENCH_BLOCKS, BENCH_FINAL_AFTER, BENCH_DELAY_MS, BENCH_CAP } = process.env
-const [EVENTS, DELAY_MS, CAP] = [Number(BENCH_BLOCKS ?? 0), Number(BENCH_DELAY_MS), Number(BENCH_CAP)]
-const LAST = EVENTS + Number(BENCH_FINAL_AFTER)
+const { BENCH_TARGET, BENCH_CHAIN_ID, BENCH_BLOCKS, BENCH_EVERY, BENCH_FINAL_AFTER, BENCH_DELAY_MS, BENCH_CAP } =
+  process.env
+const [BLOCKS, EVERY] = [Number(BENCH_BLOCKS ?? 0), Number(BENCH_EVERY ?? 1)]
+const [DELAY_MS, CAP] = [Number(BENCH_DELAY_MS), Number(BENCH_CAP)]
+const LAST = BLOCKS + Number(BENCH_FINAL_AFTER)
 const GENESIS_SEC = 1_700_000_000
 const [EMPTY_BLOOM, FULL_BLOOM] = ['00', 'ff'].map((byte) => `0x${byte.repeat(256)}`)
 const ZERO = `0x${'00'.repeat(32)}`
 const SENDER = `0x5e${'00'.repeat(18)}03`
 
-/** Logs of each block with an event, as text, by what filters ask for. */
-const LOGS = Array.from({ length: EVENTS }, (_, index) => {
+/** Logs of each block, as text, by what filters ask for. */
+const LOGS = Array.from({ length: BLOCKS }, (_, index) => {
   const block = index + 1
+  if (!hasEvents(block)) return []
   const at = {
     blockNumber: numberToHex(block),
     blockHash: toHash(block),
@@ -44,7 +47,8 @@ const LOGS = Array.from({ length: EVENTS }, (_, index) => {
     transactionIndex: '0x0',
     removed: false,
   }
-  return listLogs(index).map(({ address, topics, data }, logIndex) => ({
+  const events = Array.from({ length: EVERY }, (_, number) => block - EVERY + number)
+  return events.flatMap(listLogs).map(({ address, topics, data }, logIndex) => ({
     address: address as string,
     topic: topics[0] as string,
     text: JSON.stringify({ address, topics, data, logIndex: numberToHex(logIndex), ...at }),
@@ -120,15 +124,14 @@ function toNumber(block: unknown): number {
 
 function createBlock(number: number, isWhole: boolean): string {
   if (!(number >= 0 && number <= LAST)) return 'null'
-  const hasEvent = number >= 1 && number <= EVENTS
   const transaction = isWhole ? createTransaction(number) : toTransaction(number)
   return JSON.stringify({
     number: numberToHex(number),
     hash: toHash(number),
     parentHash: number === 0 ? ZERO : toHash(number - 1),
     timestamp: toTime(number),
-    logsBloom: hasEvent ? FULL_BLOOM : EMPTY_BLOOM,
-    transactions: hasEvent ? [transaction] : [],
+    logsBloom: hasEvents(number) ? FULL_BLOOM : EMPTY_BLOOM,
+    transactions: hasEvents(number) ? [transaction] : [],
     miner: SENDER,
     difficulty: '0x0',
     totalDifficulty: '0x0',
@@ -160,6 +163,10 @@ function createTransaction(block: number): object {
     type: '0x0',
     ...Object.fromEntries(['r', 's', 'v'].map((name) => [name, '0x1'])),
   }
+}
+
+function hasEvents(block: number): boolean {
+  return block >= 1 && block <= BLOCKS && block % EVERY === 0
 }
 
 function toTime(block: number): Hex {

@@ -76,8 +76,8 @@ export async function benchIndexers({
     await rpc.call('anvil_mine', FINAL_AFTER)
     const dense = `${blocks} blocks × ${EVENTS_A_BLOCK} events`
     const beside = await startEndpoint({ BENCH_TARGET: anvil.rpcUrl })
-    const long = await startEndpoint({ BENCH_BLOCKS: String(events) })
-    const sparse = `${events} blocks × 1 event, ${AWAY_MS} ms away, ranges up to ${CAP}`
+    const long = await startEndpoint({ BENCH_BLOCKS: String(events), BENCH_EVERY: String(EVENTS_A_BLOCK) })
+    const sparse = `${events} blocks, ${EVENTS_A_BLOCK} events in each ${EVENTS_A_BLOCK}th, ${AWAY_MS} ms away, ranges up to ${CAP}`
     const cases: readonly Case[] = [
       { name: 'A', says: `node beside, ${dense}`, rpcUrl: anvil.rpcUrl, endBlock: blocks },
       { name: 'B', says: `the same ${AWAY_MS} ms away`, ...beside, endBlock: blocks },
