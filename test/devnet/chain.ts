@@ -22,9 +22,9 @@ export const DEVNET_ROW = {
   uniswapV4: { positionManager: UNISWAP_V4.positionManager, poolManager: UNISWAP_V4.poolManager },
 }
 
-/** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place. */
-export function createChainsFile(rpcUrl: string): string {
-  const chain = { ...DEVNET_ROW, rpcUrls: [rpcUrl] }
+/** Text of a `CHAINS_FILE` that puts a devnet in Ethereum's place; `more` replaces entries of its row. */
+export function createChainsFile(rpcUrl: string, more: object = {}): string {
+  const chain = { ...DEVNET_ROW, ...more, rpcUrls: [rpcUrl] }
   return JSON.stringify({ chains: [chain] })
 }
 

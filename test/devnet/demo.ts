@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Address } from 'viem'
 import { SLOT, scene, WALLET } from '../support/kamino_scene.ts'
 import { orcaScene } from '../support/orca_scene.ts'
 import { startSolanaDouble } from '../support/solana.ts'
@@ -9,10 +10,13 @@ import { untilEmpty } from '../system/program/processes.ts'
 import type { AaveDevnet } from './aave_v3/mod.ts'
 import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import type { AaveV4Devnet } from './aave_v4/mod.ts'
-import { createChainsFile } from './chain.ts'
+import { BANK } from './addresses.ts'
+import { createChainsFile, DEVNET_ROW } from './chain.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { placeNames } from './names.ts'
+import { addPancakeswapFarm, type PancakeswapFarm } from './pancakeswap_v3/farm.ts'
+import { addPancakeswapV3, type PancakeswapDevnet } from './pancakeswap_v3/mod.ts'
 import { watchParentRunner } from './parent_watch.ts'
 import { type Service, startService } from './service.ts'
 import { DEMO_V4_POOLS, mintEach, tradePools } from './uniswap_v4/mint_each.ts'
@@ -22,6 +26,8 @@ const PORT_DEFAULT = 8080
 const PORTS_TRIED = 100
 /** Time that passes while Morpho's wallets are made, and some to spare. */
 const MORPHO_SEC = 3 * 86_400
+/** The first id of PancakeSwap's manager: an id of one manager alone needs no address beside it. */
+const PANCAKESWAP_ID = 500_001n
 /** Pace of the stand-in for Solana, whose reserves are refreshed and priced at every slot. */
 const SLOT_MS = 400
 /** Requests per second. */
@@ -85,6 +91,8 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   started.push(devnet.stop)
   void devnet.exited.then((status) => end(died('The local Ethereum', status)))
   if (signal.aborted) return
+  progress('Placing PancakeSwap V3 and its MasterChef, which pays for a position')
+  const { pancakeswap, farm } = await addFarmer(devnet)
 
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
   started.unshift(() => discard(directory))
@@ -98,18 +106,40 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
     slotMs: SLOT_MS,
   })
   started.push(solana.stop)
-  await writeFile(join(directory, CHAINS_FILE), createChainsFile(devnet.rpcUrl))
+  await writeFile(join(directory, CHAINS_FILE), createChainsFile(devnet.rpcUrl, toFarmRow(pancakeswap, farm)))
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
   const service = await startService({ command, signal, env })
   started.push(service.stop)
   void service.exited.then((status) => end(died('The service', status)))
   await raiseRateLimit(command, { organizationId: service.organizationId, env })
   progress('Ready')
-  say(instructions(service, devnet, formatLogin(command, env)))
+  say(instructions(service, { ...devnet, farmer: pancakeswap.owner }, formatLogin(command, env)))
   // Not awaited at exit: the compilers that it may run end with this process.
   void addRest({ devnet, service, progress, signal }).catch((error: Error) =>
     end({ status: 1, message: error.message }),
   )
+}
+
+/**
+ * Adds PancakeSwap, its MasterChef, and a wallet that stakes one position. The bank's nonce stays, so that what it
+ * deploys later has the addresses of README.
+ */
+async function addFarmer(devnet: Devnet) {
+  const nonce = await devnet.rpc.call('eth_getTransactionCount', BANK, 'latest')
+  const pancakeswap = await addPancakeswapV3(devnet, { firstId: PANCAKESWAP_ID })
+  const farm = await addPancakeswapFarm(devnet, pancakeswap)
+  await devnet.send([farm.stake(pancakeswap.owner, PANCAKESWAP_ID)])
+  await devnet.rpc.call('anvil_setNonce', BANK, nonce)
+  return { pancakeswap, farm }
+}
+
+/** The devnet's row with PancakeSwap, its MasterChef, and the price of CAKE. */
+function toFarmRow({ manager, factory }: PancakeswapDevnet, { masterChef, cake, cakeFeed }: PancakeswapFarm) {
+  const custodians = [{ kind: 'masterchef', address: masterChef }]
+  return {
+    uniswapV3: [...DEVNET_ROW.uniswapV3, { manager, factory, code: 'pancakeswap_v3', custodians }],
+    add: { prices: { usdFeeds: { [cake]: cakeFeed } } },
+  }
 }
 
 /** Lets all lines be pasted at once: the limit of a new organization is for production. Works beside the service. */
@@ -207,7 +237,7 @@ function freePort(wanted: number): number {
 
 function instructions(
   { url, apiKey, logins: [organization, operator] }: Service,
-  { wallets, positions, rpcUrl }: Devnet,
+  { wallets, positions, rpcUrl, farmer }: Devnet & { readonly farmer: Address },
   loginCommand: string,
 ): string {
   const curl = (target: string) =>
@@ -237,6 +267,7 @@ Other wallets to ask for:
   ${wallets.single}  one position
   ${wallets.retired}  only closed ones (add &status=inactive)
   ${wallets.spammed}  a good one, and spam that is left out and explained in counts.spams
+  ${farmer}  PancakeSwap V3, one position staked in its MasterChef
   ${wallets.empty}  none
 
 Ctrl-C stops everything and deletes the demo's data.`

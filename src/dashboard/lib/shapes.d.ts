@@ -4,12 +4,15 @@ import type { Answers } from '../answers.d.ts'
 export type PositionList = Answers['GET /v1/positions/uniswap-v3']
 type V4Pool = Answers['GET /v1/positions/uniswap-v4']['data'][number]['position_state']['pool']
 export type Hooks = NonNullable<V4Pool['hooks']>
-/** Positions of Orca have rewards and no past; those of Uniswap V4 have hooks, which may change withdrawals. */
+/** Positions of Orca have no past; those of Uniswap V4 have hooks, which may change withdrawals. */
 export type Position = PositionList['data'][number] & {
   withdrawable?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable']
   withdrawable_error?: Answers['GET /v1/positions/uniswap-v4']['data'][number]['withdrawable_error']
   position_state: { pool: Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee'>> }
-  rewards?: NonNullable<Answers['GET /v1/positions/orca-whirlpool']['data'][number]['rewards']>
+  rewards?: readonly Pick<
+    NonNullable<Answers['GET /v1/positions/orca-whirlpool']['data'][number]['rewards']>[number],
+    'token' | 'amount' | 'usd'
+  >[]
 }
 /** Position of an answer with `full=true`. */
 export type FullPosition = Required<Position>

@@ -26,6 +26,9 @@ const ABI = parseAbi([
 
 const MASTER_CHEF = toWalletAddress('pancakeswap masterchef')
 const CAKE = toWalletAddress('pancakeswap cake')
+const CAKE_FEED = toWalletAddress('pancakeswap cake feed')
+/** US dollars of a CAKE when the devnet starts, 8 decimals. */
+const CAKE_USD = 250_000_000n
 const DEPLOYER = toWalletAddress('pancakeswap pool of rewards deployer')
 const FUNDS = toWalletAddress('pancakeswap receiver')
 /** A period, and the CAKE that it gives away. */
@@ -36,6 +39,8 @@ const PERIOD_CAKE = 700n * 10n ** 18n
 export interface PancakeswapFarm {
   readonly masterChef: Address
   readonly cake: Address
+  /** Chainlink aggregator of CAKE against USD, 8 decimals. */
+  readonly cakeFeed: Address
   /** Stakes a position of its owner's. */
   stake(owner: Address, tokenId: bigint): Transaction
 }
@@ -54,12 +59,17 @@ export async function addPancakeswapFarm(
     [{ type: 'string' }, { type: 'string' }, { type: 'uint8' }],
     ['PancakeSwap Token', 'Cake', 18],
   )
+  const feed = encodeAbiParameters(
+    [{ type: 'uint8' }, { type: 'string' }, { type: 'int256' }],
+    [8, 'CAKE / USD', CAKE_USD],
+  )
   const path = '@pancakeswap/masterchef-v3/artifacts/contracts/MasterChefV3.sol/MasterChefV3.json'
   const args = addresses(CAKE, manager, TOKENS.weth.address)
   const place = (placements: Parameters<typeof placeContractsAt>[1]['placements']) =>
     placeContractsAt({ rpc, send }, { placements, owner: BANK })
   await place([
     { address: CAKE, creationCode: ownCreationCode('Token', token) },
+    { address: CAKE_FEED, creationCode: ownCreationCode('Feed', feed) },
     { address: MASTER_CHEF, creationCode: await packageCreationCode(path, { args }) },
   ])
   await place([
@@ -85,6 +95,7 @@ export async function addPancakeswapFarm(
   return {
     masterChef: MASTER_CHEF,
     cake: CAKE,
+    cakeFeed: CAKE_FEED,
     stake: (from, tokenId) => ({
       from,
       to: manager,

@@ -8,6 +8,7 @@ import {
   maxUint256,
   parseAbi,
   toFunctionSelector,
+  toHex,
 } from 'viem'
 import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
@@ -39,6 +40,10 @@ const SQRT_PRICE_ONE = 2n ** 96n
 /** 32 % of the fees, as PancakeSwap takes them: ten times what a byte holds. */
 const FEE_PROTOCOL = 3_200
 
+/** Storage of a manager: `uint176 _nextId`, then `uint80 _nextPoolId`. */
+const COUNTERS_SLOT = toHex(13, { size: 32 })
+const NEXT_ID_BITS = 176n
+
 const FACTORY = toWalletAddress('pancakeswap factory')
 const MANAGER = toWalletAddress('pancakeswap manager')
 const ROUTER = toWalletAddress('pancakeswap router')
@@ -64,12 +69,17 @@ export interface PancakeswapDevnet {
   staticCollect(tokenId: bigint): Promise<Amounts>
 }
 
-/** Places the contracts, mints positions in a pool of DAI and USDT, and swaps both ways. */
-export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevnet> {
+/**
+ * Places the contracts, mints positions in a pool of DAI and USDT, and swaps both ways. Ids begin with `firstId`, so that
+ * they may be other ones than those of Uniswap's manager.
+ */
+export async function addPancakeswapV3(devnet: Devnet, { firstId = 1n } = {}): Promise<PancakeswapDevnet> {
   const { client, send } = devnet
   const poolCode = await packageCreationCode(`${CORE}/PancakeV3Pool.sol/PancakeV3Pool.json`)
   const initCodeHash = keccak256(poolCode)
   await placeContracts(devnet, { poolCode, initCodeHash })
+  const counters = toHex((1n << NEXT_ID_BITS) | firstId, { size: 32 })
+  await devnet.rpc.call('anvil_setStorageAt', MANAGER, COUNTERS_SLOT, counters)
 
   const [token0, token1] = [TOKENS.dai.address, TOKENS.usdt.address]
   const call = (to: Address, data: Hex): Transaction => ({ from: BANK, to, data })
@@ -109,7 +119,7 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     swap(token0, 20_000_000n),
     swap(token1, 31_000_000n),
   ])
-  const tokenIds = [1n, 2n, 3n, 4n]
+  const tokenIds = [firstId, firstId + 1n, firstId + 2n, firstId + 3n] as const
   const readLiquidity = async (tokenId: bigint): Promise<bigint> => {
     const found = await client.readContract({
       address: MANAGER,
@@ -120,7 +130,10 @@ export async function addPancakeswapV3(devnet: Devnet): Promise<PancakeswapDevne
     return found[7]
   }
   await send([
-    { ...decreaseLiquidityCall({ tokenId: 4n, owner, liquidity: (await readLiquidity(4n)) / 3n }), to: MANAGER },
+    {
+      ...decreaseLiquidityCall({ tokenId: tokenIds[3], owner, liquidity: (await readLiquidity(tokenIds[3])) / 3n }),
+      to: MANAGER,
+    },
     swap(token0, 7_000_000n),
   ])
   const [, , , , , feeProtocol] = await client.readContract({ address, abi: ABI, functionName: 'slot0' })

@@ -95,6 +95,9 @@ function LeftOut({ counts: { errors, spams } }) {
   </details>`
 }
 
+/** What a custodian does, by its kind. @type {Record<string, string>} */
+const CUSTODIANS = { masterchef: 'Staked, and paid in CAKE' }
+
 /** @param {{ position: Position, served: import('../../lib/catalog.js').Liquidity, context: import('../page.js').Context, atSec: number, chain?: string }} props `atSec`: when the position was read; `chain`: its name, if no heading shows it */
 function PositionCard({ position, served, context, atSec, chain }) {
   const { position_state: state, in_range: inRange, usd, prices } = position
@@ -111,6 +114,7 @@ function PositionCard({ position, served, context, atSec, chain }) {
       <p class="soft">${PROTOCOLS[state.protocol.code] ?? state.protocol.code}${chain && ` on ${chain}`} · ${formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee${state.pool.isDynamicFee && ' now, set by the hook'} · <span title=${position.token_id}>#${shortenAddress(position.token_id)}</span>${isContract(state.pool.id) && html` · <${ExplorerLink} catalog=${context.catalog} chainId=${state.chain.id} id=${state.pool.id}>Pool<//>`}</p>
       ${usd && html`<p class="card-value">${position.withdrawable_error ? html`<span class="absent">not counted</span>` : html`<${Usd} value=${usd.total} />`}</p>`}
     </header>
+    ${state.custodian && html`<p class="soft">${CUSTODIANS[state.custodian.kind] ?? 'Held for its owner'} by <${ExplorerLink} catalog=${context.catalog} chainId=${state.chain.id} id=${state.custodian.address} label="what holds it"><span class="mono">${shortenAddress(state.custodian.address)}</span><//></p>`}
     ${state.pool.hooks && html`<${Hook} hooks=${state.pool.hooks} chainId=${state.chain.id} catalog=${context.catalog} />`}
     ${
       prices &&

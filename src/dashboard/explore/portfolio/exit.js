@@ -52,7 +52,7 @@ function Outcome({ exit }) {
     html`<${Disclosure} class="as-table" title=${`${pluralize(arriving.length, 'row')} that ${arriving.length === 1 ? 'arrives' : 'arrive'}`}><${Arriving} rows=${arriving} /><//>`
   }
   ${valueless > 0 && html`<p class="soft">${pluralize(valueless, 'row')} without a counted value ${valueless === 1 ? 'is' : 'are'} not shown.</p>`}
-  <p class="soft">Executed with the contracts as they are, and undone. Gas fees and rewards are not in it.</p>`
+  <p class="soft">Executed with the contracts as they are, and undone. Gas fees are not in it, nor rewards without a row of their own.</p>`
 }
 
 /**

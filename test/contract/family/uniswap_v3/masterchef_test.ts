@@ -12,7 +12,7 @@ import {
 import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { minBigint } from '../../../../src/lib/number/fixed_point.ts'
-import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
+import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { addPancakeswapFarm, FARM_ABI, type PancakeswapFarm, PERIOD_SEC } from '../../../devnet/pancakeswap_v3/farm.ts'
@@ -69,7 +69,7 @@ beforeAll(async () => {
   })
   await devnet.send([...STAKED.map((id) => farm.stake(owner, id)), { from: owner, to: manager, data: transfer }])
   const chain = createDevnetChain(devnet)
-  const usdFeeds = { ...chain.prices.usdFeeds, [farm.cake]: { feed: TOKENS.usdc.feed, heartbeatSec: 86_400 } }
+  const usdFeeds = { ...chain.prices.usdFeeds, [farm.cake]: { feed: farm.cakeFeed, heartbeatSec: 86_400 } }
   client = countedClient({ ...chain, prices: { ...chain.prices, usdFeeds } }).client
   routes = createRoutes([client], deployments)
 }, 120_000)
@@ -123,7 +123,7 @@ async function check(): Promise<ReadonlyMap<bigint, bigint>> {
         penalty: null,
       } as never,
     ])
-    expect(Number(rewards[0]?.usd)).toBeCloseTo(Number(paid) / 1e18, 4)
+    expect(Number(rewards[0]?.usd)).toBeCloseTo((2.5 * Number(paid)) / 1e18, 4)
     const all = { tokenId, recipient: owner, amount0Max: maxUint128, amount1Max: maxUint128 }
     // Without a history, what was withdrawn and not collected cannot be told from fees.
     expect([tokenId, fees === null]).toEqual([tokenId, tokenId === WITHDRAWN])
