@@ -55,9 +55,10 @@ describe('the demo', async () => {
       expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
       expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-      const [v4, portfolio, aave, morpho, kamino, orca] = lending as [
+      const [v4, portfolio, aave, , morpho, kamino, orca] = lending as [
         ListBody,
         SingleBody,
+        AaveBody,
         AaveBody,
         SingleBody,
         AaveBody,
