@@ -14,7 +14,7 @@ const RATE_PRECISION = 10n ** 12n
  * What `harvest` of PancakeSwap's MasterChef V3 pays for a position now, by the words that the lens wrote of it. Not
  * what its `pendingCake` tells, which leaves out what grew since the last change in the pool.
  *
- * @figure uniswap-v3/rewards
+ * @figure uniswap-v3/amount
  * @source `MasterChefV3.harvestOperation`, `_safeTransfer`; `PancakeV3LmPool.accumulateReward`, `getRewardGrowthInside`
  * @proof test/contract/family/uniswap_v3/masterchef_vectors_test.ts, test/contract/family/uniswap_v3/masterchef_test.ts
  */

@@ -43,6 +43,9 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '0.6.0': {
     '0025_audit_account': '55fbec874417c8def88ff79aef029fde8c9f2cc33c1278d120826f7d898be133',
   },
+  '0.7.0': {
+    '0026_trigger_price': 'cf2115a67efe768ac546c59ccdac0dbd0ee393cae4a0e92c12daf0e876acb07b',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {
