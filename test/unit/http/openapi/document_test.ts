@@ -191,7 +191,8 @@ describe('openapiDocument()', () => {
         fields.push({ place: `${place}.${name}`, schema: field })
         visit(field, `${place}.${name}`)
       }
-      for (const inner of [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(inner ?? {}, place)
+      const { items, anyOf = [], oneOf = [] } = schema
+      for (const inner of [...(items ? [items] : []), ...anyOf, ...oneOf]) visit(inner, place)
     }
     for (const [name, schema] of Object.entries<Schema>(described.components.schemas)) visit(schema, name)
     for (const methods of Object.values<Record<string, Answering>>(described.paths)) {
@@ -227,7 +228,9 @@ describe('openapiDocument()', () => {
       const names = Object.keys(described.components.schemas)
       expect(names.length).toBeGreaterThan(25)
       expect(names.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([])
-      expect(names).toEqual(expect.arrayContaining(['Asset', 'AaveV3Position', 'Token', 'AaveV3Subject', 'AaveV3Figure']))
+      expect(names).toEqual(
+        expect.arrayContaining(['Asset', 'AaveV3Position', 'Token', 'AaveV3Subject', 'AaveV3Figure']),
+      )
     })
 
     test('operations are named by a verb and what it is done to', () => {
