@@ -132,10 +132,13 @@ async function startServing(
 async function loadServices(config: Config, options: Pick<StartOptions, 'clock' | 'log' | 'lifecycle' | 'out'>) {
   const load = async () => (await import('../mod.ts')).createServices
   if (config.databaseUrl !== undefined) return [await load(), undefined] as const
-  const spawned = Promise.withResolvers<void>()
-  const starting = startEmbeddedDatabase(config, { ...options, onSpawned: spawned.resolve })
   // To evaluate modules holds this process, so the database's comes first.
-  const loading = Promise.race([spawned.promise, starting]).then(load)
+  let onSpawned = () => {}
+  const spawned = new Promise<void>((resolve) => {
+    onSpawned = resolve
+  })
+  const starting = startEmbeddedDatabase(config, { ...options, onSpawned })
+  const loading = Promise.race([spawned, starting]).then(load)
   return await Promise.all([loading, starting])
 }
 

@@ -103,7 +103,9 @@ test(
   'a spoke that does not answer at all fails the whole read, naming it',
   async () => {
     const silent = recorded.map((call) =>
-      call.data.startsWith(toFunctionSelector('getReserveCount()')) ? { ...call, answer: '0x' as const, reverts: true } : call,
+      call.data.startsWith(toFunctionSelector('getReserveCount()'))
+        ? { ...call, answer: '0x' as const, reverts: true }
+        : call,
     )
     await placeReplay(chain.rpc, silent)
     await expect(read(listWallets(snapshot).slice(0, 1))).rejects.toThrow(/spoke "main" does not answer/)
