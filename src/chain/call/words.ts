@@ -23,6 +23,11 @@ export function encodeArray(words: readonly Word[]): Encoded {
   return { digits: encodeWord(BigInt(words.length)) + words.map(encodeWord).join('') }
 }
 
+/** Encodes an array of structs of words, one after the other. */
+export function encodeRows(length: number, words: readonly Word[]): Encoded {
+  return { digits: encodeWord(BigInt(length)) + words.map(encodeWord).join('') }
+}
+
 /** Encodes bytes, given as hexadecimal digits without 0x. */
 export function encodeBytes(digits: string): Encoded {
   const length = encodeWord(BigInt(digits.length / 2))

@@ -79,6 +79,7 @@ type PresentedProtocol<
   | 'getManager'
   | 'getCode'
   | 'getCustodian'
+  | 'isOwnerKnown'
   | 'computeHeldAmounts'
   | 'splitOwed'
   | 'computeRewards'
@@ -102,7 +103,7 @@ export function presentPosition<
     id: tokenId.toString(),
     chainId,
     manager: checksumAddress(protocol.getManager(deployment)),
-    wallet: checksumAddress(position.owner),
+    wallet: protocol.isOwnerKnown?.(position) === false ? null : checksumAddress(position.owner),
     code: protocol.getCode(deployment),
     state: position,
     tokens: [presentToken(token0), presentToken(token1)],
@@ -159,7 +160,8 @@ export function presentFields(options: {
   readonly manager: string
   /** Fields that name it besides, which only its protocol has. @default none */
   readonly names?: object
-  readonly wallet: string
+  /** Null if the state does not tell it. */
+  readonly wallet: string | null
   /** Slot of its read, where positions of an answer are of different ones. */
   readonly slot?: bigint | undefined
   readonly code: string

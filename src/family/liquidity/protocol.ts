@@ -243,6 +243,11 @@ export interface LiquidityProtocol<
    * alone.
    */
   readonly getCustodian?: (position: Position) => Custodian | undefined
+  /**
+   * True if the state names the owner of a position that was read by its id alone; else answers have null.
+   * @default always
+   */
+  readonly isOwnerKnown?: (position: Position) => boolean
   /** True if contracts enumerate a wallet's ids, so that a receipt of state covers its list. */
   readonly isEnumerable: boolean
   /** The fee rule: what a position holds and is owed, from its state. */

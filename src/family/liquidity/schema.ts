@@ -289,6 +289,8 @@ export function buildOutputs(options: {
   /** Fields of the pool, without its square-root price. */
   readonly pool: v.ObjectEntries
   readonly sqrtPrice?: v.GenericSchema
+  /** The wallet that owns a position; null where a custodian does not tell it by the id alone. @default an address */
+  readonly owner?: v.GenericSchema
   readonly tokens: readonly [v.GenericSchema, v.GenericSchema]
   readonly code: v.GenericSchema
   /** Fields of the state that only this protocol has. @default none */
@@ -307,6 +309,7 @@ export function buildOutputs(options: {
     getFigures,
   } = options
   const { id, address, slot } = network
+  const { owner = address } = options
   const location = {
     token_id: withWords('Id of the position within its manager', id),
     chain_id: chainId,
@@ -316,14 +319,14 @@ export function buildOutputs(options: {
     v.strictObject({
       ...location,
       ...names,
-      wallet: withWords('The wallet that has it, as position_state.owner', address),
+      wallet: withWords('The wallet that has it, as position_state.owner', owner),
       is_active: withWords('Whether it has liquidity', v.boolean()),
       ...slot,
       position_state: withWords(
         'The position and its pool as the chain has them',
         v.strictObject({
           id: withWords('The same as token_id', id),
-          owner: withWords('Who can withdraw it', address),
+          owner: withWords('Who can withdraw it', owner),
           liquidity: withWords("Its liquidity, in the pool's own unit", unsignedText),
           tickLower: withWords('Lower end of its range', integerText),
           tickUpper: withWords('Upper end of its range', integerText),

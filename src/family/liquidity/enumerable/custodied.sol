@@ -10,7 +10,7 @@ import {PriceSources} from '../../../finance/price/prices.sol';
 abstract contract CustodiedPositions is EnumerablePositions {
     /// What the rewards of one position can burn and write, without the price of a token that is new with them.
     uint256 private constant REWARD_GAS = 1_000_000;
-    uint256 private constant REWARD_BYTES_MAX = 1_000;
+    uint256 private constant REWARD_BYTES_MAX = 1_300;
 
     /// The functions by which a custodian enumerates what it holds for a wallet: `(address)`, `(address, uint256)`.
     function heldCount() internal pure virtual returns (bytes4);
@@ -55,11 +55,12 @@ abstract contract CustodiedPositions is EnumerablePositions {
 
     function findHolder(
         Page memory page,
+        Seen memory,
         Deployments calldata deployments,
         uint256 row,
         uint256 id,
         address owner
-    ) internal view override returns (uint256, address) {
+    ) internal view virtual override returns (uint256, address) {
         for (uint256 i = row + 1; i < deployments.managers.length; i++) {
             if (deployments.managers[i] != owner || managerRow(deployments, i) != row) continue;
             return (i, creditedTo(page, owner, id, address(0)));

@@ -19,7 +19,12 @@ export interface EnumerableDeployment {
   readonly code: string
   /** What holds positions of the manager for wallets. */
   readonly custodians?: readonly Custodian[] | undefined
+  /** Lists more such custodians, more than a table could, and new ones come; it stands for each of them. */
+  readonly registry?: Custodian
 }
+
+/** Custodians that registries list, by deployment. */
+export type RegisteredCustodians = ReadonlyMap<EnumerableDeployment, readonly Custodian[]>
 
 /** A contract that enumerates positions of wallets: a manager, or a custodian of its positions. */
 export interface PositionHolder {
@@ -27,23 +32,33 @@ export interface PositionHolder {
   readonly custodian: Custodian | undefined
 }
 
-const listAllHolders = memoize((deployments: readonly EnumerableDeployment[]): readonly PositionHolder[] => [
-  ...deployments.map((deployment) => ({ deployment, custodian: undefined })),
-  ...deployments.flatMap((deployment) => (deployment.custodians ?? []).map((custodian) => ({ deployment, custodian }))),
-])
+const listAllHolders = memoize((deployments: readonly EnumerableDeployment[]) =>
+  memoize((registered: RegisteredCustodians): readonly PositionHolder[] => [
+    ...deployments.map((deployment) => ({ deployment, custodian: undefined })),
+    ...deployments.flatMap((deployment) => {
+      const { custodians = [], registry } = deployment
+      const others = registered.get(deployment) ?? (registry === undefined ? [] : [registry])
+      return [...custodians, ...others].map((custodian) => ({ deployment, custodian }))
+    }),
+  ]),
+)
+
+const NONE_REGISTERED: RegisteredCustodians = new Map()
 
 /**
  * Lists what holds positions at a block, the newest unless it is given: a row of the lens each. All managers come first,
- * in the order of the deployments.
+ * in the order of the deployments. A registry is a row itself unless `registered` has what it lists.
  */
 export function listHolders({
   deployments,
   block,
+  registered = NONE_REGISTERED,
 }: {
   readonly deployments: readonly EnumerableDeployment[]
   readonly block?: { readonly number: bigint } | undefined
+  readonly registered?: RegisteredCustodians | undefined
 }): readonly PositionHolder[] {
-  const holders = listAllHolders(deployments)
+  const holders = listAllHolders(deployments)(registered)
   if (block === undefined) return holders
   const stood = ({ custodian }: PositionHolder) => custodian === undefined || custodian.startBlock <= block.number
   return holders.every(stood) ? holders : holders.filter(stood)
@@ -59,6 +74,13 @@ interface RewardedPosition extends TickRange {
   readonly pool: { readonly tick: number }
 }
 
+/** What a custodian's hooks may know of a position. */
+interface KeptPosition {
+  readonly owner: Address
+  readonly custodian?: Custodian | undefined
+  readonly rewards?: readonly { readonly words: readonly bigint[] }[]
+}
+
 /** An exchange and its forks. */
 export interface EnumerableExchange {
   /** Path segment and name of the family: `uniswap-v3`. */
@@ -68,6 +90,10 @@ export interface EnumerableExchange {
   readonly hasCustodians?: true
   /** `EnumerablePositions` with the exchange's function of pools, and the name of its calls. */
   readonly lens: { readonly topic: string; readonly runtime: Hex }
+  /** Finds the custodian of a position among those that a registry stands for, by its pool's words. */
+  readonly locateCustodian?: (registry: Custodian, words: readonly bigint[]) => Custodian
+  /** True if the state names the owner of a position that was read by its id alone. @default always */
+  readonly isOwnerKnown?: (position: KeptPosition) => boolean
   /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */
   readonly computeReward?: (words: readonly bigint[], position: RewardedPosition) => RewardAmounts
   /** Tells how a position leaves its custodian. Absent: it is taken out as if its owner held it. */

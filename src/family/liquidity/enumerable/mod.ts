@@ -1,6 +1,6 @@
 import type { ObjectEntries } from 'valibot'
 import { toLowerHex } from '../../../chain/call/words.ts'
-import type { LiquidityProtocol } from '../protocol.ts'
+import type { Custodian, LiquidityProtocol } from '../protocol.ts'
 import type { EnumerableDeployment, EnumerableExchange } from './exchange.ts'
 import { exitPosition } from './exit.ts'
 import { computeHeldAmounts, isOwed, splitOwed } from './math.ts'
@@ -25,7 +25,8 @@ export function createEnumerableProtocol(
     getManager: ({ manager }) => manager,
     getCode: ({ code }) => code,
     createReader: (options) => createPositionReader(exchange, options),
-    ...(exchange.hasCustodians && { getCustodian: ({ custodian }: Position) => custodian }),
+    ...(exchange.hasCustodians && { getCustodian: (position: Position) => locateCustodian(exchange, position) }),
+    ...(exchange.isOwnerKnown && { isOwnerKnown: exchange.isOwnerKnown }),
     isEnumerable: true,
     computeHeldAmounts,
     splitOwed(position, { principal, owed }, { withdrawn }) {
@@ -70,4 +71,13 @@ export function createEnumerableProtocol(
       ],
     },
   }
+}
+
+/** The custodian itself where a registry stands for it. */
+function locateCustodian(
+  exchange: Pick<EnumerableExchange, 'locateCustodian'>,
+  { custodian, deployment, pool }: Pick<Position, 'custodian' | 'deployment' | 'pool'>,
+): Custodian | undefined {
+  const isRegistry = custodian !== undefined && custodian === deployment.registry
+  return isRegistry ? exchange.locateCustodian?.(custodian, pool.words ?? []) : custodian
 }

@@ -42,6 +42,10 @@ interface IPool {
 ///   6 brief   u16 row, u256 token id, u16 pool, u128 liquidity: all that a list says of positions that are not shown
 ///   7 reward  u16 token, u8 number of words, then each: u256. Of the next position
 ///   8 extra   u8 number of words, then each: u256. Of the pool before
+///   9 found   u8 registry, u32 number, address custodian, u16 row of its manager: a custodian that was not known
+///   10 registry  u8 registry, u8 state: 0 it does not answer, 1 nothing follows, 2 more follows, 3 it has no code, u8
+///             whether its last known entry is the same: 0 no, 1 yes, 2 it is not there, u32 entries that are known now,
+///             address of the last of them
 ///
 /// A row is a manager with its factory, or a custodian of a manager's positions with that manager in place of a factory,
 /// where an exchange has custodians (`custodied.sol`); custodians come after all managers.
@@ -79,6 +83,8 @@ abstract contract EnumerablePositions is Positions {
         Numbers numbers;
         /// Pool addresses by number; 0 if the pool is unreadable.
         uint256 poolList;
+        /// What only this exchange's lens is asked about, as it keeps it.
+        uint256 asked;
     }
 
     /// The factory's function that returns the pool of two tokens and the fifth word of a position.
@@ -133,9 +139,14 @@ abstract contract EnumerablePositions is Positions {
         return true;
     }
 
-    /// The row that has an id of a manager's, and who can withdraw it; `owner` is the one that the manager names.
+    /// Writes what only this exchange has, between the header and the entries of a list.
+    function preface(Page memory, Seen memory, Deployments calldata) internal view virtual {}
+
+    /// The row that has an id of a manager's, and who can withdraw it; `owner` is the one that the manager names. The
+    /// answer of `positions` about the id stands at `seen.state`.
     function findHolder(
         Page memory,
+        Seen memory,
         Deployments calldata,
         uint256 row,
         uint256,
@@ -157,6 +168,20 @@ abstract contract EnumerablePositions is Positions {
         uint256 firstMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
+        entries(page, seen, wallet, deployments, prices, offset, count, bytesMax, firstMax);
+    }
+
+    function entries(
+        Page memory page,
+        Seen memory seen,
+        address wallet,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 offset,
+        uint256 count,
+        uint256 bytesMax,
+        uint256 firstMax
+    ) internal view {
         if (count > LISTED_MAX) count = LISTED_MAX;
         Limits memory limits = limit(deployments, prices, bytesMax);
         header(page, deployments.managers.length);
@@ -168,6 +193,7 @@ abstract contract EnumerablePositions is Positions {
             uint256 balance = ok ? word(page.answer) : 0;
             put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
         }
+        preface(page, seen, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
             uint256 balance = uint32(word(balancesAt + i * 5) >> 216);
             if (offset >= balance) {
@@ -187,7 +213,8 @@ abstract contract EnumerablePositions is Positions {
         close(page);
     }
 
-    /// Positions of one owner by manager, a number into the deployments, and id, which is known to be the owner's.
+    /// Positions by row, a number into the deployments, and id, which is known to be the owner's; if the owner is 0, it
+    /// is found.
     function some(
         address owner,
         uint256[] calldata indexes,
@@ -202,7 +229,9 @@ abstract contract EnumerablePositions is Positions {
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
             if (!room(page, seen.numbers, limits)) close(page);
             choose(seen.row, deployments, indexes[i]);
-            known(page, seen, prices, ids[i], owner);
+            if (owner != address(0)) known(page, seen, prices, ids[i], owner);
+            else if (!readPosition(page, seen, ids[i])) broken(page, seen, ids[i], 2);
+            else held(page, seen, deployments, prices, ids[i]);
             page.taken++;
         }
         close(page);
@@ -216,13 +245,7 @@ abstract contract EnumerablePositions is Positions {
             choose(seen.row, deployments, i);
             if (seen.row.managerIndex != i || !readPosition(page, seen, id)) continue;
             page.taken++;
-            if (!ask1(page, seen.row.manager, IManager.ownerOf.selector, id, 32)) {
-                broken(page, seen, id, 5);
-                continue;
-            }
-            (uint256 row, address owner) = findHolder(page, deployments, i, id, address(uint160(word(page.answer))));
-            choose(seen.row, deployments, row);
-            position(page, seen, prices, id, owner);
+            held(page, seen, deployments, prices, id);
         }
         close(page);
     }
@@ -250,6 +273,22 @@ abstract contract EnumerablePositions is Positions {
         address owner
     ) private view {
         if (!readPosition(page, seen, id)) return broken(page, seen, id, 2);
+        position(page, seen, prices, id, owner);
+    }
+
+    /// Writes the position whose `positions` answer stands at `seen.state`, of whom has it.
+    function held(
+        Page memory page,
+        Seen memory seen,
+        Deployments calldata deployments,
+        PriceSources calldata prices,
+        uint256 id
+    ) private view {
+        if (!ask1(page, seen.row.manager, IManager.ownerOf.selector, id, 32)) return broken(page, seen, id, 5);
+        address owner = address(uint160(word(page.answer)));
+        uint256 row;
+        (row, owner) = findHolder(page, seen, deployments, seen.row.index, id, owner);
+        choose(seen.row, deployments, row);
         position(page, seen, prices, id, owner);
     }
 
@@ -445,7 +484,7 @@ abstract contract EnumerablePositions is Positions {
         }
     }
 
-    function open() private pure returns (Page memory page, Seen memory seen) {
+    function open() internal pure returns (Page memory page, Seen memory seen) {
         page.question = reserve(160);
         page.answer = reserve(1024);
         seen.state = reserve(384);

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { withFull } from '../../../finance/figure.ts'
+import { evmAddress, withFull } from '../../../finance/figure.ts'
 import { withWords } from '../../../lib/text/text_format.ts'
 import {
   amounts,
@@ -22,6 +22,8 @@ const PNL_STATUS_WORDS = {
   position: 'ready, or unpriced: a price is missing; the answer is 503 until its history is read',
 } as const
 
+const ownerOrNull = v.nullable(evmAddress)
+
 /** Fields that separate fees from withdrawn principal. */
 export const SPLIT_FIELDS = [
   'uncollected_fees',
@@ -32,7 +34,12 @@ export const SPLIT_FIELDS = [
 
 /** Builds the schemas of success bodies of an exchange from the fields of a pool. */
 export function buildEnumerableOutputs(
-  { words, hasCustodians, computeReward }: Pick<EnumerableExchange, 'words' | 'hasCustodians' | 'computeReward'>,
+  {
+    words,
+    hasCustodians,
+    computeReward,
+    isOwnerKnown,
+  }: Pick<EnumerableExchange, 'words' | 'hasCustodians' | 'computeReward' | 'isOwnerKnown'>,
   pool: v.ObjectEntries,
 ) {
   const worth = withWords(WORTH, usdOrNullText)
@@ -40,6 +47,7 @@ export function buildEnumerableOutputs(
   return buildOutputs({
     name: words.exchange.replaceAll(/\W/g, ''),
     pool,
+    ...(isOwnerKnown && { owner: ownerOrNull }),
     state: hasCustodians ? { custodian } : {},
     tokens: [positionToken, positionToken],
     code: v.string(),

@@ -95,6 +95,8 @@ test('a list of a thousand hostile tokens does not block other requests', async 
       outside: undefined,
     })),
     broken: [],
+    found: [],
+    registries: [],
   }
   const options = {
     chain: CHAIN,

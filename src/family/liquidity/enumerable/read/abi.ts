@@ -1,7 +1,7 @@
 import { type Address, type Hex, toFunctionSelector } from 'viem'
 import type { Block } from '../../../../chain/block.ts'
 import { createLazyRecords, decodeLensPage, type LensCursor } from '../../../../chain/call/cursor.ts'
-import { encodeArray, encodeCall, encodeStruct } from '../../../../chain/call/words.ts'
+import { encodeArray, encodeCall, encodeRows, encodeStruct } from '../../../../chain/call/words.ts'
 import {
   encodePriceSources,
   NO_PRICE_SOURCES,
@@ -15,8 +15,10 @@ import { type RawPricedToken, readGrowth, readPricedToken, readTick } from '../.
 import type { PositionHolder } from '../exchange.ts'
 
 const DEPLOYMENTS = '(address[] managers, address[] factories) deployments'
-const LIST = toFunctionSelector(
-  `list(address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax, uint256 firstMax)`,
+const PAGE = `address wallet, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 offset, uint256 count, uint256 bytesMax, uint256 firstMax`
+const LIST = toFunctionSelector(`list(${PAGE})`)
+const LIST_REGISTERED = toFunctionSelector(
+  `list(${PAGE}, (address target, uint256 known, address last, uint256 max)[] registries)`,
 )
 const SOME = toFunctionSelector(
   `some(address owner, uint256[] indexes, uint256[] ids, ${DEPLOYMENTS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
@@ -27,6 +29,16 @@ const ONE = toFunctionSelector(`one(uint256 id, ${DEPLOYMENTS}, ${PRICE_SOURCES_
 export interface LensContracts {
   readonly prices: PriceSources
   readonly holders: readonly PositionHolder[]
+  /** Registries to compare with what is known of them; absent if the deployments have none. */
+  readonly registries?: readonly RegistryQuery[] | undefined
+}
+
+/** A registry of which the first `known` entries are known, the last of them `last`; at most `max` more are read. */
+export interface RegistryQuery {
+  readonly address: Address
+  readonly known: number
+  readonly last: Address
+  readonly max: number
 }
 
 /** A page of a wallet's list over all managers; `bytesMax` limits the answer in bytes. */
@@ -46,12 +58,21 @@ interface ListPage {
 export function encodeList(lensContracts: LensContracts, page: ListPage): Hex {
   const { wallet, offset, count, bytesMax, firstMax } = page
   const numbers = [offset, count, bytesMax, firstMax].map(BigInt)
-  return encodeCall(LIST, wallet, ...contracts(lensContracts), ...numbers)
+  const asked = [wallet, ...contracts(lensContracts), ...numbers] as const
+  const { registries } = lensContracts
+  return registries === undefined
+    ? encodeCall(LIST, ...asked)
+    : encodeCall(LIST_REGISTERED, ...asked, encodeRegistries(registries))
 }
 
 /** Encodes the call for a page of the same list in brief, without prices. */
-export function encodeScan({ holders }: LensContracts, page: Omit<ListPage, 'firstMax'>): Hex {
-  return encodeList({ holders, prices: NO_PRICE_SOURCES }, { ...page, firstMax: 0 })
+export function encodeScan(lensContracts: LensContracts, page: Omit<ListPage, 'firstMax'>): Hex {
+  return encodeList({ ...lensContracts, prices: NO_PRICE_SOURCES }, { ...page, firstMax: 0 })
+}
+
+function encodeRegistries(registries: readonly RegistryQuery[]) {
+  const words = registries.flatMap(({ address, known, last, max }) => [address, BigInt(known), last, BigInt(max)])
+  return encodeRows(registries.length, words)
 }
 
 /** Positions by manager, an index into the holders, and id. */
@@ -121,6 +142,12 @@ interface RawHolder {
   readonly isAbsent?: true
 }
 
+/** A custodian that a registry lists and that was not known; `manager` is the row of its manager. */
+export type RawFound = ReturnType<typeof readFound>
+
+/** What a registry tells beyond what is known of it. */
+export type RawRegistry = ReturnType<typeof readRegistry>
+
 /** Result of one read of a chain, the same in every lens mode. */
 export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly block: Block
@@ -132,6 +159,9 @@ export interface RawRead<Position extends RawBrief = RawPosition> {
   readonly pools: readonly RawPool[]
   readonly positions: readonly Position[]
   readonly broken: readonly BrokenPosition[]
+  readonly found: readonly RawFound[]
+  /** In the order of the question. */
+  readonly registries: readonly RawRegistry[]
 }
 
 /** Records decoded in one step, between which other work may run. Checksums of addresses take most of the time. */
@@ -181,6 +211,8 @@ function* decode<Position extends RawBrief>(
   const pools: RawPool[] = []
   const positions: Position[] = []
   const broken: BrokenPosition[] = []
+  const found: RawFound[] = []
+  const registries: RawRegistry[] = []
   let rewards: RawReward[] = []
   for (let records = 1; !from.isAtEnd(); records++) {
     if (records % STEP_RECORDS === 0) yield
@@ -189,6 +221,8 @@ function* decode<Position extends RawBrief>(
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 7) rewards.push(readReward(from))
     else if (tag === 8) addWords(pools, readWords(from))
+    else if (tag === 9) found.push(readFound(from))
+    else if (tag === 10) registries.push(readRegistry(from))
     else {
       if (tag === 3) broken.push(readBroken(from))
       else {
@@ -202,7 +236,7 @@ function* decode<Position extends RawBrief>(
   if (positions.length + broken.length !== taken) {
     throw new UpstreamError('Cannot decode the lens: entries are missing')
   }
-  return { block, managers, taken, tokens, pools, positions, broken }
+  return { block, managers, taken, tokens, pools, positions, broken, found, registries }
 }
 
 function readHolder(from: LensCursor): RawHolder {
@@ -228,6 +262,23 @@ function addWords(pools: RawPool[], words: readonly bigint[]): void {
   const pool = pools.pop()
   if (pool === undefined) throw new UpstreamError('Cannot decode the lens: words of no pool')
   pools.push({ ...pool, words })
+}
+
+function readFound(from: LensCursor) {
+  return { registry: from.number(1), entry: from.number(4), address: from.address(), manager: from.number(2) }
+}
+
+const REGISTRY_STATES = ['silent', 'known', 'more', 'absent'] as const
+/** Whether the last known entry is the same as before. */
+const LAST_STATES = ['changed', 'same', 'missing'] as const
+
+function readRegistry(from: LensCursor) {
+  from.skip(1)
+  const [state, lastState] = [REGISTRY_STATES[from.number(1)], LAST_STATES[from.number(1)]]
+  if (state === undefined || lastState === undefined) {
+    throw new UpstreamError('Cannot decode the lens: unknown state of a registry')
+  }
+  return { state, lastState, known: from.number(4), last: from.address() }
 }
 
 function readReward(from: LensCursor) {

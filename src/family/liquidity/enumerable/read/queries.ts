@@ -7,10 +7,9 @@ import { getPriceSources, NO_PRICE_SOURCES } from '../../../../finance/price/pri
 import type { SpamFilter } from '../../../../finance/token/spam.ts'
 import { runCooperatively, type Steps } from '../../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
-import type { FamilyTarget } from '../../../moment.ts'
 import { joinPages } from '../../list/records.ts'
 import { ListTooLongError } from '../../list/selection.ts'
-import { type EnumerableDeployment, listHolders } from '../exchange.ts'
+import { listHolders } from '../exchange.ts'
 import {
   decodeLens,
   decodeList,
@@ -25,6 +24,7 @@ import {
   type RawRead,
 } from './abi.ts'
 import { type BriefPosition, type ChainRead, interpret, interpretList, interpretScan, joinScans } from './position.ts'
+import type { RegisteredTarget } from './registry.ts'
 
 /** Highest number of positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 100_000
@@ -39,8 +39,10 @@ const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
 const FIRST_PAGE_SIZES = { override: BRIEF_PAGE_SIZES.override, deployless: PAGE_SIZES.deployless } as const
 /** Longest answer of one page, bytes. As hexadecimal text it is a quarter of the transport's limit. */
 const PAGE_BYTES_MAX = 1_000_000
+/** A call with more rows than this may take more gas than a bundle has. */
+const LIGHT_HOLDERS_MAX = 200
 /** Chain and position managers to read. */
-export type EnumerableTarget = FamilyTarget<EnumerableDeployment>
+export type EnumerableTarget = RegisteredTarget
 
 /*
  * Lens queries, each about one block. They throw `UpstreamError` if the answers are of different blocks or about other
@@ -119,7 +121,10 @@ async function readWhole<Page extends RawRead<RawBrief>>(
       const page = { offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX, firstMax: firstMax ?? end - start }
       const data = encodeList(contracts, { wallet, ...page })
       // Most lists are short. A page that would take more gas than a call in a bundle gets ends early.
-      return await runCooperatively(decode(await call({ data, block, isLight: start === 0 })))
+      const isLight = start === 0 && contracts.holders.length <= LIGHT_HOLDERS_MAX
+      const read = await runCooperatively(decode(await call({ data, block, isLight })))
+      context.target.registries?.observe(read)
+      return read
     },
     count({ managers, taken }) {
       const count = countListed(managers)
@@ -153,6 +158,7 @@ export async function readScan(
     async read({ start, end, block }) {
       const data = encodeScan(contracts, { wallet, offset: start, count: end - start, bytesMax: PAGE_BYTES_MAX })
       const page = await runCooperatively(decodeScan(await call({ data, block })))
+      context.target.registries?.observe(page)
       const digest = await runCooperatively(interpretScan(page, options))
       return { block: page.block, taken: page.taken, managers: page.managers, digest }
     },
@@ -227,7 +233,7 @@ export function toInterpretOptions<const Spam>({ target, classifyToken, isPriced
 
 function toLensContracts({ target, isPriced }: LensQueryContext): LensContracts {
   const prices = isPriced ? getPriceSources(target.client.chain) : NO_PRICE_SOURCES
-  return { holders: listHolders(target), prices }
+  return { holders: listHolders(target), prices, registries: target.registries?.queries }
 }
 
 /**

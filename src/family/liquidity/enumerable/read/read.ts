@@ -1,5 +1,6 @@
 import { type Address, isAddressEqual } from 'viem'
 import { type LensAccess, readByLens } from '../../../../chain/call/lens.ts'
+import type { Endpoint } from '../../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../../finance/first_blocks.ts'
 import { createSpamFilter } from '../../../../finance/token/spam.ts'
@@ -8,9 +9,9 @@ import type { Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
 import { UpstreamError } from '../../../../lib/error.ts'
 import { createHistoricalTargets, createTargets } from '../../../moment.ts'
-import type { Custodian, LiquidityReader } from '../../protocol.ts'
+import type { LiquidityReader } from '../../protocol.ts'
 import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../targets.ts'
-import { type EnumerableDeployment, type EnumerableExchange, listHolders } from '../exchange.ts'
+import { type EnumerableDeployment, type EnumerableExchange, listHolders, type PositionHolder } from '../exchange.ts'
 import { computeTotalHeld } from '../math.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
@@ -22,6 +23,7 @@ import {
   readScan,
   readSome,
 } from './queries.ts'
+import { readRegistered } from './registry.ts'
 
 /** Up to this many positions of one wallet on one chain, all are read whole. */
 const WHOLE_MAX = 1_000
@@ -60,18 +62,14 @@ export function createPositionReader(
     getContract: ({ manager }) => manager,
   })
 
-  const readTarget = <Answer>(
-    context: LensQueryContext,
-    read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
-    work: Work,
-  ) =>
+  const readTarget = <Answer>(context: LensQueryContext, read: ReadByLens<Answer>, work: Work) =>
     context.target.client.read(
       (endpoint, within) =>
         past.readDeployed(
           context.target,
           (target) => {
             const { client, block: at } = target
-            const readHere = (lens: LensAccess) => read(lens, { ...context, target })
+            const readHere = (lens: LensAccess) => read(lens, { ...context, target }, endpoint)
             return readByLens(
               endpoint,
               { ...exchange.lens, clock, chainId: client.chain.id, at, read: readHere },
@@ -95,8 +93,16 @@ export function createPositionReader(
     const context = { ...options, target }
     const query = { wallet, wholeMax, ...(firstMax !== undefined && { firstMax }) }
     const read = async (shared: Work): Promise<ChainRead<BriefPosition>> =>
-      (await readTarget(context, (lens, deployed) => readList(lens, query, deployed), shared)) ??
-      (await readTarget(context, (lens, deployed) => readScan(lens, wallet, deployed), shared))
+      (await readTarget(
+        context,
+        readOwned(wallet, (lens, all) => readList(lens, query, all)),
+        shared,
+      )) ??
+      (await readTarget(
+        context,
+        readOwned(wallet, (lens, all) => readScan(lens, wallet, all)),
+        shared,
+      ))
     const key = `wallet:${wallet.toLowerCase()}:${isPriced}${firstMax === undefined ? '' : ':first'}`
     return lists.reuse({ ...toCacheKey(key, target), read }, work)
   }
@@ -141,8 +147,8 @@ export function createPositionReader(
         dated,
         (target) => {
           const context = { target: leaveOutCustodian(target, wallet), classifyToken, isPriced: true }
-          const readPositions = (access: LensAccess) => readHeld(access, { wallet, wholeMax: positionsMax }, context)
-          return readByLens(endpoint, { ...lens, read: readPositions }, work)
+          const readAll = readOwned(wallet, (access, all) => readHeld(access, { wallet, wholeMax: positionsMax }, all))
+          return readByLens(endpoint, { ...lens, read: (access) => readAll(access, context, endpoint) }, work)
         },
         work,
       )
@@ -160,9 +166,9 @@ export function createPositionReader(
           const pinned = { ...block, hash }
           const context = { target: { ...target, block: pinned }, classifyToken, isPriced }
           const holders = listHolders(context.target)
-          const refs = here.map(({ deployment, custodian, tokenId }) => ({
-            manager: holders.findIndex((each) => each.deployment === deployment && each.custodian === custodian),
-            tokenId,
+          const refs = here.map((position) => ({
+            manager: holders.findIndex((each) => isHeldBy(position, each)),
+            tokenId: position.tokenId,
           }))
           const selected = { owner: wallet, refs, block: pinned }
           const names = refs.map(({ manager, tokenId }) => `${manager}-${tokenId}`)
@@ -182,11 +188,44 @@ export function createPositionReader(
   }
 }
 
+type ReadByLens<Answer> = (
+  lens: LensAccess,
+  context: LensQueryContext,
+  endpoint: Pick<Endpoint, 'learned'>,
+) => Promise<Answer>
+
+/** Reads what a wallet has with all custodians that registries list. */
+function readOwned<Answer>(
+  wallet: Address,
+  read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
+): ReadByLens<Answer> {
+  return (lens, context, endpoint) => {
+    const { target } = context
+    return readRegistered({ client: target.client, endpoint, lens, target }, (all) =>
+      read(lens, { ...context, target: leaveOutCustodian(all, wallet) }),
+    )
+  }
+}
+
 /** A custodian owns none of the positions that it holds: they are those of the wallets that it credits them to. */
 function leaveOutCustodian(target: EnumerableTarget, wallet: Address): EnumerableTarget {
-  const isCustodian = ({ address }: Custodian) => isAddressEqual(address, wallet)
-  const deployments = target.deployments.filter(({ custodians = [] }) => !custodians.some(isCustodian))
-  return deployments.length === target.deployments.length ? target : { ...target, deployments }
+  const isWallet = ({ custodian }: PositionHolder) =>
+    custodian !== undefined && isAddressEqual(custodian.address, wallet)
+  const holding = new Set(
+    listHolders(target)
+      .filter(isWallet)
+      .map(({ deployment }) => deployment),
+  )
+  if (holding.size === 0) return target
+  const { registered: _, registries: __, ...plain } = target
+  return { ...plain, deployments: target.deployments.filter((each) => !holding.has(each)) }
+}
+
+/** True if a row has the position; a registry's stands for all custodians that it lists. */
+function isHeldBy({ deployment, custodian }: BriefPosition, holder: PositionHolder): boolean {
+  if (holder.deployment !== deployment) return false
+  const isRegistered = custodian !== undefined && !deployment.custodians?.includes(custodian)
+  return holder.custodian === (isRegistered ? deployment.registry : custodian)
 }
 
 /** Chain and key under which the answer to a query is cached. */
