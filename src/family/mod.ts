@@ -4,7 +4,6 @@ import type { Family } from './contract.ts'
 import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
-import { SLIPSTREAM } from './slipstream/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 
@@ -12,7 +11,6 @@ import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 export const FAMILIES: readonly Family[] = [
   UNISWAP_V3,
   UNISWAP_V4,
-  SLIPSTREAM,
   ORCA_WHIRLPOOL,
   AAVE_V3,
   AAVE_V4,

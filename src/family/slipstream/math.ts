@@ -35,10 +35,7 @@ export function nameRewardWords(words: readonly bigint[]): RewardWords {
  * What claiming the reward of a staked position pays now. The gauge gives `rate` a second to the staked liquidity in
  * range for as long as the pool's reserve lasts, whatever the end of its period. Within the shortest time of staking,
  * claiming forfeits a part.
- *
- * @figure rewards
- * @source velodrome-finance/slipstream `CLGauge.earned`, `_earned`, `_applyPenalty`
- * @proof test/unit/family/slipstream/vectors_test.ts, test/contract/family/slipstream/vectors_test.ts
+ * Source: velodrome-finance/slipstream `CLGauge.earned`, `_earned`, `_applyPenalty`.
  */
 export function computeReward(
   words: readonly bigint[],
