@@ -216,15 +216,17 @@ async function readWitnessAnswer(endpoint: Endpoint, request: EthCall, work: Wor
   const question = toLensQuestion(request)
   const isAnyAddress = request.to === undefined || request.to === LENS_ADDRESS
   if (question === undefined || !isAnyAddress) return await endpoint.call(request, work)
-  const { runtime, data, mode } = question
+  const { mode, ...lens } = question
   const { block, gas } = request
-  const lensCall = { runtime, data, block, ...(gas === undefined ? {} : { gas }) }
+  const lensCall = { ...lens, block, ...(gas === undefined ? {} : { gas }) }
+  // A deployless call replaces no other account's code or storage.
+  const hasOneMode = lens.additionalCodes !== undefined || lens.storage !== undefined
   const [first, second] = mode === 'override' ? [callByOverride, callDeployless] : [callDeployless, callByOverride]
   try {
     return await first(endpoint, lensCall, work)
   } catch (error) {
     const isEmptyRevert = error instanceof RevertError && error.data === '0x'
-    if (!isEmptyRevert && !(error instanceof RpcRefusedError)) throw error
+    if (hasOneMode || (!isEmptyRevert && !(error instanceof RpcRefusedError))) throw error
     return await second(endpoint, lensCall, work)
   }
 }

@@ -2,7 +2,7 @@ import { type Hex, keccak256 } from 'viem'
 import { groupBy } from '../../lib/group_by.ts'
 import { memoizeText } from '../../lib/memoize.ts'
 import type { PinnedBlock } from '../block.ts'
-import type { LensCall } from '../call/bundle/bundle.ts'
+import { BUNDLE_ADDRESS, type LensCall } from '../call/bundle/bundle.ts'
 import { decodeDeploylessCode, decodeDeploylessRevert } from '../call/deployless.ts'
 import type { LensMode } from '../call/lens.ts'
 import { type EthCall, RevertError, type StorageWord } from '../rpc/client.ts'
@@ -58,7 +58,7 @@ export interface LensQuery extends Pick<LensCall, 'runtime' | 'data' | 'addition
 /** Extracts the lens query of a call; undefined unless the call runs exactly one lens. */
 export function toLensQuestion({ to, data, code, additionalCodes, storage }: EthCall): LensQuery | undefined {
   if (to !== undefined) {
-    if (code === undefined) return undefined
+    if (code === undefined || to === BUNDLE_ADDRESS) return undefined
     return {
       runtime: code,
       data,

@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { hasFault } from '../../chain/rpc/error.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { UpstreamError } from '../../lib/error.ts'
 import type { AdaptiveLogSource, FinalBlock, LogsRequest } from '../logs/reader.ts'
@@ -98,7 +99,8 @@ export function createProof(
       return logs
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error
-      source.distrust()
+      // A broken text says nothing of its endpoint, which is asked again.
+      if (hasFault(error, 'false_logs')) source.distrust()
       return undefined
     }
   }

@@ -1,3 +1,4 @@
+import { createComponents } from '../openapi/components.ts'
 import { IDEMPOTENCY_KEY_PARAMETER } from '../openapi/headers.ts'
 import { documentText, toParametersAndBody, toPathItems, withRequestId } from '../openapi/operation.ts'
 import { DESCRIPTIONS_BY_STATUS, ERROR_SCHEMA } from '../openapi/responses.ts'
@@ -54,13 +55,15 @@ export function planeDocument(options: {
     name: PAGE_HEADER,
     description: 'Session secret stored in the browser tab.',
   }
+  const components = createComponents()
+  const paths = components.extract(toPathItems(options.routes, toOperation))
   const sections = {
     servers: [{ url: '/' }],
     security: [...(takesToken ? [{ token: [] }] : []), { session: [], page: [] }],
-    paths: toPathItems(options.routes, toOperation),
+    paths,
     components: {
       securitySchemes: { ...(takesToken ? { token: TOKEN } : {}), session, page },
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: { Error: ERROR_SCHEMA, ...components.list() },
       responses: Object.fromEntries(
         Object.keys(DESCRIPTIONS).map((status) => [`Error${status}`, toFailureResponse(status)]),
       ),

@@ -29,7 +29,7 @@ export interface LensCall {
  */
 export const LENS_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d2d2d6c656e'
 /** No contract and no key has this address either. */
-const BUNDLE_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d62756e646c'
+export const BUNDLE_ADDRESS: Hex = '0x77616c6c657473636f70652d2d2d2d62756e646c'
 /** Calls running at an endpoint before additional ones are bundled: few callers gain nothing from sharing. */
 const ALONE_MAX = 8
 /** Calls in one bundle; a node runs them one after the other. */

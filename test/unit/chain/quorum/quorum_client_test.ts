@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { LENS_ADDRESS } from '../../../../src/chain/call/bundle/bundle.ts'
 import type { Chain } from '../../../../src/chain/chain.ts'
 import { createQuorumClient } from '../../../../src/chain/quorum/quorum_client.ts'
-import type { ChainClient, Endpoint, ReadOptions } from '../../../../src/chain/rpc/client.ts'
+import type { ChainClient, Endpoint, EthCall, ReadOptions } from '../../../../src/chain/rpc/client.ts'
 import { untilAborted } from '../../../../src/lib/async/abort.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../../../src/lib/error.ts'
@@ -13,17 +14,22 @@ const HASH: Hex = `0x${'ab'.repeat(32)}`
 const never = createWork(new AbortController().signal)
 
 /** Reads a call by two of these endpoints; a single one that answers is believed, and counted. */
-function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<ReadOptions> = {}) {
+function read(
+  answers: readonly (Hex | 'late' | 'gone')[],
+  { request, ...options }: Partial<ReadOptions> & { readonly request?: Omit<EthCall, 'block'> } = {},
+) {
   const clock = createTestClock()
   const asked: number[] = []
+  const requests: EthCall[] = []
   const seen: ReadOptions[] = []
   const chain = { id: 5, name: 'Test', rpcUrls: answers.map((_, index) => `http://${index}.test/`) } as unknown as Chain
   const createEndpoint = (index: number) =>
     ({
       index,
       learned: new Map(),
-      async call(_: unknown, work: Work) {
+      async call(asking: EthCall, work: Work) {
         asked.push(index)
+        requests.push(asking)
         const answer = answers[index]
         if (answer === 'late') return await untilAborted(new Promise<never>(() => {}), work.signal)
         if (answer === 'gone') throw new UpstreamError('The endpoint failed')
@@ -50,18 +56,31 @@ function read(answers: readonly (Hex | 'late' | 'gone')[], options: Partial<Read
   let alone = 0
   const comparing = createQuorumClient(client, { quorum: 2, dissent() {}, onAlone: () => void alone++ })
   const answer = comparing
-    .read((endpoint, work) => endpoint.call({ to: HASH, data: '0x', block: { hash: HASH } }, work), {
-      work: never,
-      ...options,
-    })
+    .read(
+      (endpoint, work) => endpoint.call({ ...(request ?? { to: HASH, data: '0x' }), block: { hash: HASH } }, work),
+      { work: never, ...options },
+    )
     .catch((error: Error) => error.message)
-  return { answer, clock, asked, seen, alone: () => alone }
+  return { answer, clock, asked, requests, seen, alone: () => alone }
 }
 
 test('two endpoints that agree are not one word', async () => {
   const { answer, alone, asked, seen } = read(['0x01', '0x01', '0x02'])
   expect([await answer, alone(), asked.toSorted()]).toEqual(['0x01', 0, [0, 1]])
   expect(seen.every(({ isCompared }) => isCompared === true)).toBe(true)
+})
+
+test('a second endpoint is asked with the same code and storage of other accounts, and in no mode without them', async () => {
+  const additionalCodes = { [`0x${'aa'.repeat(20)}`]: '0x6001' } as const
+  const storage = [{ address: `0x${'bb'.repeat(20)}`, slot: HASH, word: HASH }] as const
+  const request = { to: LENS_ADDRESS, code: '0x6000', data: '0x12', additionalCodes, storage } as const
+  const { answer, requests } = read(['0x01', '0x01'], { request })
+  expect(await answer).toBe('0x01')
+  expect(requests).toHaveLength(2)
+  for (const each of requests) expect(each).toMatchObject({ to: LENS_ADDRESS, additionalCodes, storage })
+  const refused = read(['0x01', 'gone'], { request })
+  await refused.answer
+  expect(refused.requests.every(({ to }) => to === LENS_ADDRESS)).toBe(true)
 })
 
 test('endpoints that contradict each other are not believed', async () => {

@@ -4,7 +4,7 @@ import type { BlockLogs } from '../../../../src/history/logs/block_logs.ts'
 import { createAdaptiveLogSource } from '../../../../src/history/logs/reader.ts'
 import { LogsRefusedError } from '../../../../src/history/logs/refusal.ts'
 import { createProof } from '../../../../src/history/proof/proof.ts'
-import { type HistoryLog, IncompleteError } from '../../../../src/history/stream.ts'
+import { type HistoryLog, IncompleteError, NoWitnessError } from '../../../../src/history/stream.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
 import { createLogSourceDouble } from '../../../support/history/log_source.ts'
 import { toHash, word } from '../../../support/history/simulation/chain.ts'
@@ -101,7 +101,7 @@ describe('logs()', () => {
     expect(asked).toEqual([['1-40', '1-40']])
   })
 
-  test('parses one of two reads with the same text, and leaves alone what gives none that can be parsed', async () => {
+  test('parses one of two reads with the same text, and believes no single endpoint for a broken text of another', async () => {
     const [parsed, clock] = [[] as string[], createSkippingClock()]
     const openWritten = (texts: readonly string[], isBroken = false) => {
       const sources = texts.map((text, index) => {
@@ -124,7 +124,8 @@ describe('logs()', () => {
     expect(parsed.splice(0)).toEqual(['a', 'b'])
     const broken = openWritten(['a', 'b', 'c'], true)
     expect(await broken.proof.logs(never)).toEqual({ logs: TRUTH, witnesses: 2 })
-    expect(broken.sources.map((source) => source.mayServe(RANGE))).toEqual([true, false, true])
+    expect(broken.sources.map((source) => source.mayServe(RANGE))).toEqual([true, true, true])
+    await expect(openWritten(['a', 'b'], true).proof.logs(never)).rejects.toBeInstanceOf(NoWitnessError)
   })
 
   test.each([0, 1])('leaves an inventor alone, and believes the others: it is endpoint %i', async (liar) => {

@@ -31,7 +31,7 @@ const LIST_MAX = 100_000
 /**
  * Positions in one call, whole and in brief: 1,000 take about 34 million gas, 2,000 in brief about 40 million, and nodes
  * allow 50 million. A deployless call shares its gas with the deployment, and nodes that require one allow the least.
- * The lens itself reads at most 4,096.
+ * The lens itself lists at most 4,096, and reads at most 512 by their ids.
  */
 const PAGE_SIZES = { override: 1_000, deployless: 40 } as const
 const BRIEF_PAGE_SIZES = { override: 2_000, deployless: 200 } as const
@@ -74,7 +74,8 @@ export async function readList(
   context: LensQueryContext,
 ): Promise<ChainRead<BriefPosition> | undefined> {
   const countListed = createCounter(wallet, context.target)
-  const lengthMax = firstMax === undefined ? wholeMax : BRIEF_PAGE_SIZES.override
+  // Deployless pages are short, and those in brief longer.
+  const lengthMax = firstMax === undefined || lens.mode === 'deployless' ? wholeMax : BRIEF_PAGE_SIZES.override
   const query = { wallet, wholeMax: lengthMax, firstMax, countListed, decode: decodeList }
   const raw = await readWhole(lens, query, context)
   return countListed(raw.managers) > lengthMax
