@@ -31,14 +31,8 @@ function lead(name: string, args: Readonly<Record<string, unknown>> = {}): strin
 test('every route that agents may call is a tool, alone or with those of other protocols', () => {
   expect(listings.map(({ name, inputSchema }) => [name, inputSchema.properties?.['protocol']])).toEqual([
     ['read_net_worth', undefined],
-    [
-      'list_liquidity_positions',
-      expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] }),
-    ],
-    [
-      'read_liquidity_position',
-      expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] }),
-    ],
+    ['list_liquidity_positions', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] })],
+    ['read_liquidity_position', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] })],
     ['read_liquidity_pnl', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4'] })],
     ['list_liquidity_events', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4'] })],
     ['list_lending_positions', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'morpho-blue', 'kamino'] })],

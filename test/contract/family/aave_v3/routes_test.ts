@@ -48,7 +48,7 @@ beforeAll(async () => {
 }, 180_000)
 
 beforeEach(() => {
-  for (const service of [one, seven]) service.chains.down.clear()
+  for (const service of [one, seven]) service.chains.recover()
 })
 
 interface Service {

@@ -92,12 +92,18 @@ export interface CountedChains {
   breadth(): number
   /** The endpoints of the chains in this set fail. */
   readonly down: Set<number>
+  /** Lets all endpoints answer, and time pass after which one that failed is probed again. */
+  recover(): void
   reset(): void
 }
+
+/** An endpoint that failed is probed once a second. */
+const PROBE_INTERVAL_MS = 1_000
 
 /** One devnet as so many chains: each client counts what it asks, and is told its own chain's id in the answers. */
 export function countedChains(devnet: Devnet, ids: readonly number[]): CountedChains {
   const down = new Set<number>()
+  const clock = createHurriedClock()
   let [asked, running, breadth] = [0, 0, 0]
   const depths = new Map<number, { begun: number; done: number }>()
   const clients = ids.map((id) => {
@@ -120,7 +126,7 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
       }
     }
     const chain = createChain(devnet, { id, name: `Chain ${id}` })
-    return createChainClient({ chain, clock: createHurriedClock(), log: silentLog, fetch: fetchAs })
+    return createChainClient({ chain, clock, log: silentLog, fetch: fetchAs })
   })
   return {
     clients: new Map(clients.map((client) => [client.chain.id, client])),
@@ -128,6 +134,10 @@ export function countedChains(devnet: Devnet, ids: readonly number[]): CountedCh
     depth: () => Math.max(0, ...[...depths.values()].map(({ begun }) => begun)),
     breadth: () => breadth,
     down,
+    recover() {
+      down.clear()
+      clock.skip(PROBE_INTERVAL_MS)
+    },
     reset() {
       if (running > 0) throw new Error('Cannot reset the count while requests are under way')
       asked = breadth = 0

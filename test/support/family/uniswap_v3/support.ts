@@ -15,7 +15,7 @@ import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.t
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Steps } from '../../../../src/lib/async/cooperative.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { withLensMode } from '../../lens_mode.ts'
@@ -38,7 +38,7 @@ export interface Counted {
 }
 
 /** Creates a client of the chain that records its requests. */
-export function countedClient(chain: FinanceChain, log: Log = silentLog, clock = createHurriedClock()): Counted {
+export function countedClient(chain: FinanceChain, log: Log = silentLog, clock: Clock = createHurriedClock()): Counted {
   const requests: string[] = []
   const counting = (url: string, init: RequestInit): Promise<Response> => {
     const { method } = JSON.parse(String(init.body)) as { readonly method: string }
