@@ -151,7 +151,10 @@ contract Lens is CustodiedPositions {
                 state = 2;
             } else if (ask1(page, voter, IVoter.pools.selector, at, 32)) {
                 last = address(uint160(word(page.answer)));
-                findGauge(page, deployments, index, at, voter, last);
+                if (!findGauge(page, deployments, index, at, voter, last)) {
+                    state = 0;
+                    break;
+                }
                 at++;
             } else if (length == UNKNOWN) {
                 break;
@@ -167,6 +170,7 @@ contract Lens is CustodiedPositions {
         put(page, uint160(last), 20);
     }
 
+    /// Writes the gauge of a pool of these factories, if it has one; false if the voter does not tell.
     function findGauge(
         Page memory page,
         Deployments calldata deployments,
@@ -174,20 +178,21 @@ contract Lens is CustodiedPositions {
         uint256 number,
         address voter,
         address pool
-    ) private view {
-        if (!ask(page, pool, IPool.factory.selector, 32)) return;
+    ) private view returns (bool) {
+        if (!ask(page, pool, IPool.factory.selector, 32)) return true;
         address factory = address(uint160(word(page.answer)));
         for (uint256 row = 0; row < deployments.managers.length; row++) {
             if (deployments.factories[row] != factory || managerRow(deployments, row) != row) continue;
-            if (!ask1(page, voter, IVoter.gauges.selector, uint160(pool), 32)) return;
+            if (!ask1(page, voter, IVoter.gauges.selector, uint160(pool), 32)) return false;
             uint256 gauge = word(page.answer);
-            if (gauge == 0) return;
+            if (gauge == 0) return true;
             put(page, 9, 1);
             put(page, index, 1);
             put(page, number, 4);
             put(page, gauge, 20);
             put(page, row, 2);
         }
+        return true;
     }
 
     /// Only the gauge of its pool is a custodian of an id. Who staked it is not in the gauge's state by id: the owner is 0.
