@@ -198,10 +198,9 @@ describe('rate limit', () => {
       const everyMs = 1_000 / (rateLimit * 0.9)
       const verdicts: string[] = []
       for (let count = 0; count * everyMs < 1_600; count++) {
-        const beginMs = performance.now()
         verdicts.push(await verdict(key))
-        // A slow machine makes calls rarer, never more frequent.
-        await ageRateWindow(db, organizationId, Math.max(0, everyMs - (performance.now() - beginMs)))
+        // What the call itself took is not taken off: its place in the window may be late in it, and the next one's early.
+        await ageRateWindow(db, organizationId, everyMs)
       }
       return verdicts
     }
