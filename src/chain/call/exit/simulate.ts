@@ -31,7 +31,7 @@ import { type ExitStep, type ExitUnit, STEP_GAS, type StepOutcome } from './step
 const PAGE_SIZE = 10
 /** Pages that are simulated at a time. */
 const PAGES_RUNNING = 4
-/** Simulations of one page: each finds one step that fails, or what a contract answers to the wallet's questions. */
+/** Simulations of one page: each finds one step that fails, or what contracts answer to the wallet's questions. */
 const ROUNDS_MAX = 64
 /** Lenders that are asked for the money of a loan. */
 const LENDERS_MAX = 8
@@ -84,7 +84,7 @@ export async function simulateUnits(endpoint: Endpoint, query: ExitQuery, work: 
       async (page, shared) => {
         const simulate: Simulate = (calls) => requestSimulation(endpoint, { calls, query }, shared)
         const isLate = () => clock.monotonicMs() >= untilMs
-        const results = await simulatePage(
+        const results = await simulateParts(
           page.map(({ unit }) => unit),
           { query, simulate, isLate },
         )
@@ -114,6 +114,19 @@ interface Knowledge {
   readonly answers: Map<string, Hex>
   /** Lenders of a step that have its money, best first. */
   readonly lenders: Map<number, readonly Address[]>
+}
+
+/** Simulates a page, in halves where the endpoint refuses it for its size. */
+async function simulateParts(units: readonly ExitUnit[], context: UnitContext): Promise<readonly UnitOutcome[]> {
+  try {
+    return await simulatePage(units, context)
+  } catch (error) {
+    if (!(error instanceof RpcRefusedError) || error.reason !== 'size') throw error
+    if (units.length <= 1) return [TOO_COSTLY]
+    const half = Math.ceil(units.length / 2)
+    const first = await simulateParts(units.slice(0, half), context)
+    return [...first, ...(await simulateParts(units.slice(half), context))]
+  }
 }
 
 /** Simulates units one after the other, from the state of the block. */
@@ -239,8 +252,9 @@ function lowerWord(data: Hex, at: number, word: Hex): Hex {
 }
 
 /**
- * Reads the results of planned steps. Undefined if something was learned that another simulation must know: of a step
- * that failed only what came before it is right, so that it is the last that is read.
+ * Reads the results of planned steps. Undefined if something was learned that another simulation must know. All results
+ * after that rest on what is not so: of those, answers and lenders are tried in the next simulation, which asks again, but
+ * no failure is believed.
  */
 function readPlan(
   plan: readonly PlannedStep[],
@@ -248,12 +262,12 @@ function readPlan(
   known: Knowledge,
 ): ReadonlyMap<number, StepOutcome> | undefined {
   const outcomes = new Map<number, StepOutcome>()
+  let isSure = true
   let at = 0
   for (const planned of plan) {
     const own = planned.calls.map((each, index) => ({ ...each, result: results[at + index] ?? NO_RESULT }))
     at += own.length
-    const learned = learn(planned, own, known)
-    if (learned === 'something') return undefined
+    isSure = !learn(planned, own, { known, isSure }) && isSure
     const { index, lender } = planned
     const balances = (when: string) => own.filter((each) => each.is === 'balance' && each.when === when)
     const [before, after] = [balances('before'), balances('after')]
@@ -263,45 +277,53 @@ function readPlan(
     const lent = lender === undefined || amount === undefined ? undefined : { lender, amount }
     outcomes.set(index, isKnown ? { kind: 'done', deltas, lent } : { kind: 'unreadable' })
   }
-  return outcomes
+  return isSure ? outcomes : undefined
 }
 
-/** Learns what of a step was not known: answers to its questions, who lends to it, or that it fails. */
+/**
+ * Learns what of a step was not known: answers to its questions, who lends to it, or, if all before it is sure, that it
+ * fails. True if that was something.
+ */
 function learn(
   { index, step, lender }: PlannedStep,
   own: readonly (PlannedCall & { readonly result: CallResult })[],
-  known: Knowledge,
-): 'something' | 'nothing' {
+  { known, ...before }: { readonly known: Knowledge; readonly isSure: boolean },
+): boolean {
   const { loan } = step
+  let { isSure } = before
+  let hasLearned = false
   if (loan !== undefined && !known.lenders.has(index)) {
     const rich = own.flatMap((each) => {
       return each.is === 'lender' && each.result.isDone && toWord(each.result) >= loan.amount ? [each.lender] : []
     })
-    known.lenders.set(index, rich)
-    if (rich.length === 0) known.failed.set(index, { kind: 'unfunded', reason: '0x' })
-    return 'something'
+    if (isSure || rich.length > 0) known.lenders.set(index, rich)
+    if (isSure && rich.length === 0) known.failed.set(index, { kind: 'unfunded', reason: '0x' })
+    hasLearned = true
+    isSure = false
   }
   for (const each of own) {
     const { is, result } = each
-    if (is === 'question') {
-      const answer: Hex = `0x${result.data.slice(2, 66)}`
-      const isAnswered = result.isDone && size(answer) === 32
-      if (isAnswered && known.answers.get(each.key) === answer) continue
-      if (isAnswered) known.answers.set(each.key, answer)
-      else known.failed.set(index, { kind: 'reverted', reason: toReason(result) })
-      return 'something'
-    } else if (is === 'loan' && loan !== undefined && (getLentAmount({ step }, own) ?? 0n) < loan.amount) {
+    if (is === 'question' && result.isDone && size(result.data) >= 32) {
+      const answer = slice(result.data, 0, 32)
+      if (known.answers.get(each.key) === answer) continue
+      known.answers.set(each.key, answer)
+      hasLearned = true
+      isSure = false
+    }
+    if (!isSure) continue
+    if (is === 'loan' && loan !== undefined && (getLentAmount({ step }, own) ?? 0n) < loan.amount) {
       const others = (known.lenders.get(index) ?? []).filter((other) => other !== lender)
       known.lenders.set(index, others)
       if (others.length === 0) known.failed.set(index, { kind: 'unfunded', reason: toReason(result) })
-      return 'something'
+      return true
     }
-    if (is === 'balance' || result.isDone || (is === 'act' && each.mayFail)) continue
-    const isCostly = result.gasUsed > BigInt(STEP_GAS) - (BigInt(STEP_GAS) * PARTS_LEFT) / 256n
+    const isAsked = is === 'question'
+    if (is === 'balance' || (result.isDone && !isAsked) || (is === 'act' && each.mayFail)) continue
+    const isCostly = !isAsked && result.gasUsed > BigInt(STEP_GAS) - (BigInt(STEP_GAS) * PARTS_LEFT) / 256n
     known.failed.set(index, isCostly ? { kind: 'too_costly' } : { kind: 'reverted', reason: toReason(result) })
-    return 'something'
+    return true
   }
-  return 'nothing'
+  return hasLearned
 }
 
 /** What arrived of a loan, smallest units; undefined if nothing was lent. */
