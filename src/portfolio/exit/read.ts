@@ -204,13 +204,22 @@ async function tryUnits(
   const tryOther = async (way: typeof simulateUnits, executedAs: Execution): Promise<ExecutedUnits | undefined> => {
     try {
       const units = await tryEndpoints(client, (endpoint, work) => way(endpoint, query, work), options)
-      return units?.some(({ kind }) => kind !== 'unsupported') ? { units, executedAs } : undefined
+      return units && { units, executedAs }
     } catch (error) {
       if (!(error instanceof UnavailableError) || options.work.signal.aborted) throw error
       return undefined
     }
   }
-  return (await tryOther(simulateUnits, 'simulated')) ?? replaced ?? (await tryOther(callUnits, 'protocol_multicall'))
+  const simulated = await tryOther(simulateUnits, 'simulated')
+  if (replaced !== undefined) return simulated !== undefined && isAsFull(simulated, replaced) ? simulated : replaced
+  if (simulated?.units.some(isTried)) return simulated
+  const called = await tryOther(callUnits, 'protocol_multicall')
+  return [called, simulated].find((each) => each?.units.some(({ kind }) => kind !== 'unsupported'))
+}
+
+/** True if all units that ran one way ran the other way too. */
+function isAsFull(units: ExecutedUnits, than: ExecutedUnits): boolean {
+  return than.units.every(({ kind }, index) => kind !== 'run' || units.units[index]?.kind === 'run')
 }
 
 /** Runs an attempt at the first endpoint that supports it; undefined if all that were asked refuse it. */

@@ -245,6 +245,23 @@ test('a wallet with code of its own is simulated with it, else is told that it w
   expect(replaced).toMatchObject({ complete: false, executed_as: 'replaced_code' })
 })
 
+test('a simulation that is late does not replace what was executed', async () => {
+  await setMood('Refuses')
+  const clock = createPatientClock()
+  let addedMs = 0
+  // What refuses takes a second simulation, for which it is too late.
+  faulty.rule(({ method }) => {
+    if (method === 'eth_simulateV1') addedMs = 60_000
+    return undefined
+  })
+  const answer = await ask(contract, { clock: { ...clock, monotonicMs: () => clock.monotonicMs() + addedMs } })
+  faulty.rule(() => undefined)
+  expect(addedMs).toBeGreaterThan(0)
+  expect(find(answer, 'uniswap-v3')).toMatchObject({ blocked_by: null })
+  expect(find(answer, 'mood')).toMatchObject({ blocked_by: 'paused' })
+  expect(answer).toMatchObject({ complete: false, executed_as: 'replaced_code' })
+})
+
 test('an empty wallet costs nothing, and what is in a wallet already arrives', async () => {
   const empty = await ask(toWalletAddress('empty exit'), { more: [] })
   expect(empty).toMatchObject({ rows: [], credits: 0, executed_as: null, complete: true, arrives_usd: '0.000000' })
