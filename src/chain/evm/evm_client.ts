@@ -166,8 +166,8 @@ function isLateError(error: unknown): boolean {
 
 function unavailableError({ id, name }: Chain, { attempts, errors, busyMs }: RotationFailure): UnavailableError {
   const after = attempts === 0 ? '' : ` after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const isIncapable =
-    errors.length > 0 && errors.every((error) => error instanceof RpcRefusedError && error.reason === 'lens')
+  const isRefused = errors.length > 0 && errors.every((error) => error instanceof RpcRefusedError)
+  const isIncapable = isRefused && errors.every(({ reason }) => reason === 'lens')
   const unresponsive = errors.find((error) => error instanceof ContractUnresponsiveError)
   const distant = errors.find((error) => error instanceof BlockAgeError)
   const told = distant && `the newest block of its endpoint is ${distant.distance}`
@@ -179,7 +179,8 @@ function unavailableError({ id, name }: Chain, { attempts, errors, busyMs }: Rot
     cause: unresponsive ?? errors.at(-1),
     retryAfterSec: Math.min(RETRY_AFTER_SEC_MAX, Math.max(1, Math.ceil(busyMs / 1_000))),
   }
-  return isLate ? new ChainUnavailableError('late', message, options) : new UnavailableError(message, options)
+  if (isLate) return new ChainUnavailableError('late', message, options)
+  return isRefused ? new ChainUnavailableError('refused', message, options) : new UnavailableError(message, options)
 }
 
 /** Creates the error of a read at a past block; it says how far back each endpoint reaches if all have pruned it. */

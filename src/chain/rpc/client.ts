@@ -192,6 +192,8 @@ type UnavailableReason =
   | 'disputed'
   /** Too few endpoints gave the same bytes. */
   | 'quorum'
+  /** All endpoints answered, and refused the kind or the size of the request. */
+  | 'refused'
 
 /** A chain could not be read, for a reason that callers decide by. */
 export class ChainUnavailableError extends UnavailableError {

@@ -198,6 +198,7 @@ export function createRotation<E extends RotatingEndpoint>(options: RotationOpti
       const waitMs = Math.max(health.busyMs(), pauseMs)
       if (waitMs >= deadline.remainingMs()) {
         tries.set(endpoint, triesMax)
+        if (triesBefore === 0) errors.push(new EndpointError('busy', 'Its pause outlasts the request'))
         continue
       }
       try {
