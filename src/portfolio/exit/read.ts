@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
 import { callUnits } from '../../chain/call/exit/own_call.ts'
 import { simulateUnits } from '../../chain/call/exit/simulate.ts'
-import { type Endpoint, type ReadOptions, RpcRefusedError } from '../../chain/rpc/client.ts'
+import { type Endpoint, isUnavailable, type ReadOptions } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -200,13 +200,14 @@ async function tryUnits(
   if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
   const replaced: ExecutedUnits | undefined = executed && { units: executed.units, executedAs: 'replaced_code' }
   if (isRecorded) return replaced
-  /** Another way only confirms, or stands in for what no endpoint executes: its failure is none of the answer. */
+  /** Another way only confirms what was executed, if anything was: its failure is then none of the answer. */
   const tryOther = async (way: typeof simulateUnits, executedAs: Execution): Promise<ExecutedUnits | undefined> => {
     try {
       const units = await tryEndpoints(client, (endpoint, work) => way(endpoint, query, work), options)
       return units && { units, executedAs }
     } catch (error) {
-      if (!(error instanceof UnavailableError) || options.work.signal.aborted) throw error
+      const isNeeded = replaced === undefined || options.work.signal.aborted
+      if (isNeeded || !(error instanceof UnavailableError)) throw error
       return undefined
     }
   }
@@ -222,25 +223,19 @@ function isAsFull(units: ExecutedUnits, than: ExecutedUnits): boolean {
   return than.units.every(({ kind }, index) => kind !== 'run' || units.units[index]?.kind === 'run')
 }
 
-/** Runs an attempt at the first endpoint that supports it; undefined if all that were asked refuse it. */
+/**
+ * Runs an attempt at the first endpoint that supports it; undefined if all endpoints answer, and refuse it. Throws
+ * `UnavailableError` if one that might support it does not answer.
+ */
 export async function tryEndpoints<T>(
   client: FinanceClient,
   attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
   options: ReadOptions,
 ): Promise<T | undefined> {
-  const failures: unknown[] = []
   try {
-    return await client.read(async (endpoint, work) => {
-      try {
-        return await attempt(endpoint, work)
-      } catch (error) {
-        failures.push(error)
-        throw error
-      }
-    }, options)
+    return await client.read(attempt, options)
   } catch (error) {
-    const isRefused = failures.length > 0 && failures.every((each) => each instanceof RpcRefusedError)
-    if (isRefused && !options.work.signal.aborted) return undefined
+    if (isUnavailable(error, 'refused') && !options.work.signal.aborted) return undefined
     throw error
   }
 }

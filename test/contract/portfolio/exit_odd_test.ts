@@ -4,7 +4,9 @@ import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { defineFamily } from '../../../src/family/contract.ts'
 import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
 import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { UnavailableError } from '../../../src/lib/error.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -96,6 +98,10 @@ interface Answer {
   }[]
 }
 
+function createClient(rpcUrls: readonly string[] = [faulty.url]): FinanceClient {
+  return countedClient({ ...createDevnetChain(devnet), rpcUrls }).client
+}
+
 async function ask(
   wallet: Address,
   options?: {
@@ -104,10 +110,10 @@ async function ask(
     readonly at?: string
     readonly rpcUrls?: readonly string[]
     readonly clock?: Clock
+    readonly client?: FinanceClient
   },
 ) {
-  const chain = { ...createDevnetChain(devnet), rpcUrls: options?.rpcUrls ?? [faulty.url] }
-  const { client } = countedClient(chain)
+  const { client = createClient(options?.rpcUrls) } = options ?? {}
   const { more = [createMoodFamily(options)], at = '', clock = systemClock } = options ?? {}
   const { reply, credits } = await createPortfolio([client], { more, clock }).exit(`wallet=${wallet}&chain_id=10${at}`)
   return { ...(reply.data as Answer), credits }
@@ -219,6 +225,23 @@ test('an endpoint that does not execute leaves it to another', async () => {
     expect(find(answer, 'mood')).toEqual({ arrives: String(AMOUNT), blocked_by: null, detail: null })
     expect(answer).toMatchObject({ complete: true, executed_as: 'own_code' })
   }
+})
+
+test('while an endpoint that may execute it does not answer, the chain cannot be read', async () => {
+  await setMood('Plain')
+  const executing = await startFaultyRpc(devnet.rpcUrl)
+  const client = createClient([executing.url, faulty.url])
+  faulty.rule(({ method }) => (method === 'eth_simulateV1' ? NO_METHOD : { kind: 'no_overrides', how: 'refuse' }))
+  expect(await ask(WALLET, { client })).toMatchObject({ executed_as: 'own_code' })
+  executing.rule(() => ({ kind: 'http', status: 502, body: '' }))
+  for (let request = 0; request < 6; request++) {
+    executing.reset()
+    expect(await ask(WALLET, { client }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
+  }
+  // After some failures it is asked no more before a probe succeeds.
+  expect(executing.seen.filter(({ method }) => method === 'eth_call')).toEqual([])
+  faulty.rule(() => undefined)
+  await executing.stop()
 })
 
 test('what is not tried in time says so, and the wallet is answered', async () => {
