@@ -1,16 +1,16 @@
-import type { Address } from 'viem'
 import { forEachLimit } from '../../../lib/async/parallel.ts'
 import type { Work } from '../../../lib/async/work.ts'
-import { type Endpoint, RevertError } from '../../rpc/client.ts'
+import { type Endpoint, RevertError, RpcRefusedError } from '../../rpc/client.ts'
 import { type ExitQuery, listParties, toCallBlock, type UnitOutcome } from './execute.ts'
-import type { ExitUnit } from './step.ts'
+import { type ExitUnit, STEP_GAS, type StepOutcome, toReason } from './step.ts'
 
 /** Calls that run at a time. */
 const CALLS_RUNNING = 4
 
 /**
  * Asks protocols' own contracts, each in one call of the wallet, what their units would pay: any endpoint answers that. A
- * unit without such a call is `unsupported`. Throws as `Endpoint.call`.
+ * unit without such a call is `unsupported`, and `too_costly` is one whose call takes more gas than its steps may. Throws
+ * as `Endpoint.call`.
  */
 export async function callUnits(
   endpoint: Endpoint,
@@ -24,20 +24,23 @@ export async function callUnits(
     outcomes[place] =
       clock.monotonicMs() >= untilMs
         ? { kind: 'too_costly', untried: 'late' }
-        : { kind: 'run', made: new Set<Address>(), steps: await readOwnCall(endpoint, { unit, ownCall }, shared) }
+        : await readOwnCall(endpoint, { unit, ownCall }, shared)
   }
   const readOwnCall = async (
     asked: Endpoint,
     { unit, ownCall }: { readonly unit: ExitUnit; readonly ownCall: NonNullable<ExitUnit['ownCall']> },
     shared: Work,
-  ) => {
+  ): Promise<UnitOutcome> => {
     const { to, data, decode } = ownCall
+    const run = (steps: readonly StepOutcome[]): UnitOutcome => ({ kind: 'run', made: new Set(), steps })
+    const gas = STEP_GAS * unit.steps.length
     try {
-      return decode(await asked.call({ from: wallet, to, data, block: toCallBlock(block) }, shared))
+      return run(decode(await asked.call({ from: wallet, to, data, block: toCallBlock(block), gas }, shared)))
     } catch (error) {
+      if (error instanceof RpcRefusedError && error.reason === 'size') return { kind: 'too_costly' }
       if (!(error instanceof RevertError)) throw error
-      const reverted = { kind: 'reverted', reason: error.data } as const
-      return unit.steps.map(({ isFallback }) => (isFallback ? ({ kind: 'skipped' } as const) : reverted))
+      const reverted = { kind: 'reverted', reason: toReason(error.data) } as const
+      return run(unit.steps.map(({ isFallback }) => (isFallback ? { kind: 'skipped' } : reverted)))
     }
   }
   await forEachLimit(

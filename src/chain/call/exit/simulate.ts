@@ -20,7 +20,7 @@ import { isBytes, parseQuantity } from '../../rpc/value.ts'
 import { LENS_ADDRESS } from '../bundle/bundle.ts'
 import { decodeAddress, encodeCall } from '../words.ts'
 import { type ExitQuery, listParties, type UnitOutcome } from './execute.ts'
-import { type ExitStep, type ExitUnit, STEP_GAS, type StepOutcome } from './step.ts'
+import { type ExitStep, type ExitUnit, STEP_GAS, type StepOutcome, toReason } from './step.ts'
 
 /*
  * The same exit by `eth_simulateV1`: calls that the wallet itself makes, one after the other, with its own code where it
@@ -35,7 +35,6 @@ const PAGES_RUNNING = 4
 const ROUNDS_MAX = 64
 /** Lenders that are asked for the money of a loan. */
 const LENDERS_MAX = 8
-const REASON_BYTES = 255
 /** Of 256 parts of the gas: with fewer left, want of gas may be why a call failed, as in `lens.sol`. */
 const PARTS_LEFT = 64n
 /** Topic under which is remembered that an endpoint does not simulate, or only at a later time than the block's. */
@@ -314,13 +313,13 @@ function learn(
     if (is === 'loan' && loan !== undefined && (getLentAmount({ step }, own) ?? 0n) < loan.amount) {
       const others = (known.lenders.get(index) ?? []).filter((other) => other !== lender)
       known.lenders.set(index, others)
-      if (others.length === 0) known.failed.set(index, { kind: 'unfunded', reason: toReason(result) })
+      if (others.length === 0) known.failed.set(index, { kind: 'unfunded', reason: toReason(result.data) })
       return true
     }
     const isAsked = is === 'question'
     if (is === 'balance' || (result.isDone && !isAsked) || (is === 'act' && each.mayFail)) continue
     const isCostly = !isAsked && result.gasUsed > BigInt(STEP_GAS) - (BigInt(STEP_GAS) * PARTS_LEFT) / 256n
-    known.failed.set(index, isCostly ? { kind: 'too_costly' } : { kind: 'reverted', reason: toReason(result) })
+    known.failed.set(index, isCostly ? { kind: 'too_costly' } : { kind: 'reverted', reason: toReason(result.data) })
     return true
   }
   return hasLearned
@@ -343,10 +342,6 @@ const NO_RESULT: CallResult = { isDone: false, data: '0x', gasUsed: 0n }
 function toWord(result: CallResult | undefined): bigint {
   const word = result?.data.slice(2, 66) ?? ''
   return word === '' ? 0n : BigInt(`0x${word}`)
-}
-
-function toReason({ data }: CallResult): Hex {
-  return `0x${data.slice(2, 2 + 2 * REASON_BYTES)}`
 }
 
 function getLearned(endpoint: Endpoint, clock: Clock): string | undefined {

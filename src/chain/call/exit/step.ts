@@ -98,6 +98,15 @@ export const STEP_GAS = 1_500_000
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16, chained: 32, value: 64 } as const
 
 const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
+
+/** Bytes that are kept of what a contract said, as in `lens.sol`. */
+const REASON_BYTES = 255
+
+/** Cuts what a contract said, which may be a mebibyte. */
+export function toReason(data: Hex): Hex {
+  return `0x${data.slice(2, 2 + 2 * REASON_BYTES)}`
+}
+
 /** Encodes units as the lens reads them. A loan without lenders is `unfunded`. */
 export function encodeUnits(wallet: Address, units: readonly ExitUnit[]): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
