@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { RpcRefusedError } from '../../../../src/chain/rpc/client.ts'
 import { createHealth } from '../../../../src/chain/rpc/endpoint_state.ts'
 import { EndpointError } from '../../../../src/chain/rpc/error.ts'
 import { createRotation, type RotationFailure, type RotationPolicy } from '../../../../src/chain/rpc/rotation.ts'
@@ -118,6 +119,16 @@ test('the error has the failure of every attempt and the pause that all endpoint
   expect(asked).toEqual([0, 1])
   expect(exhaustion).toMatchObject({ attempts: 2, busyMs: 5_000 })
   expect(exhaustion?.errors.map(String)).toEqual(Array(2).fill(expect.stringContaining('Busy')))
+})
+
+test('an endpoint whose pause outlasts the request is one that does not answer', async () => {
+  const { ask } = rotating(2)
+  const refuse = (index: number) =>
+    index === 0 ? new EndpointError('busy', 'Busy', { retryAfterMs: 5_000 }) : new RpcRefusedError(-32_602, 'No')
+  await ask(refuse)
+  const { asked, exhaustion } = await ask(refuse)
+  expect(asked).toEqual([1])
+  expect(exhaustion?.errors).toEqual([expect.any(RpcRefusedError), expect.any(EndpointError)])
 })
 
 test("errors that are not an endpoint's pass through at once", async () => {
