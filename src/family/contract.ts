@@ -285,10 +285,14 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
 
 const DEBTS_IN = 'debts in'
 
+/** True for a text of what is not read that is about debts. */
+export function isDebtOmitted(text: string): boolean {
+  return text.startsWith(DEBTS_IN)
+}
+
 /** Sorts what is not read: a missing debt makes a sum too large. */
 export function sortDebtsFirst(omitted: readonly string[]): readonly string[] {
-  const isDebt = (text: string) => text.startsWith(DEBTS_IN)
-  return [...omitted.filter(isDebt), ...omitted.filter((text) => !isDebt(text))]
+  return [...omitted.filter(isDebtOmitted), ...omitted.filter((text) => !isDebtOmitted(text))]
 }
 
 type ListRows = readonly Readonly<Record<string, unknown>>[]

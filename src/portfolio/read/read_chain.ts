@@ -4,6 +4,7 @@ import { createBlockCache, type WithExpiry } from '../../chain/block_cache.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type QuorumResult, readByQuorum } from '../../chain/past/quorum.ts'
 import type { Endpoint } from '../../chain/rpc/client.ts'
+import { isDebtOmitted } from '../../family/contract.ts'
 import type { Holding, Holdings, HoldingsReader, HoldingsTarget, ReadHoldings } from '../../family/holding.ts'
 import type { FinanceChain } from '../../finance/chain.ts'
 import type { PoolPriceOutcome } from '../../finance/price/pool/pool_price.ts'
@@ -255,7 +256,7 @@ async function readAtOneBlock(
   }
 }
 
-/** Most unread contracts and positions that an answer names; more are only counted. */
+/** Most unread tokens and positions that an answer names; more are only counted. */
 const NAMED_MAX = 5
 
 /** One endpoint's answers about a wallet, all at one block. */
@@ -413,14 +414,17 @@ function collectOwnTokens(holdings: readonly Holdings[]): ReadonlySet<Address> {
   return new Set(holdings.flatMap(({ ownTokens }) => ownTokens))
 }
 
+/** Lists what was not read: every debt, and so many others, because strangers can give a wallet any number of these. */
 function listNotRead({ balances: { silent }, holdings }: EndpointAnswers, { id }: FinanceChain): string[] {
-  const reasons = [
+  const reasons = holdings.flatMap(({ notRead }) => notRead)
+  const others = [
     ...silent.map((token) => `token ${token}, which does not say what the wallet has`),
-    ...holdings.flatMap(({ notRead }) => notRead),
+    ...reasons.filter((each) => !isDebtOmitted(each)),
   ]
-  const omitted = reasons.length - NAMED_MAX
+  const omitted = others.length - NAMED_MAX
   return [
-    ...reasons.slice(0, NAMED_MAX).map((each) => `chain ${id}: ${each}`),
+    ...reasons.filter(isDebtOmitted).map((each) => `${each} (chain ${id})`),
+    ...others.slice(0, NAMED_MAX).map((each) => `chain ${id}: ${each}`),
     ...(omitted > 0 ? [`chain ${id}: ${omitted} more tokens and positions that do not answer`] : []),
   ]
 }

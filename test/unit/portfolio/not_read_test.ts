@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import * as viemChains from 'viem/chains'
 import { CHAINS } from '../../../src/chain/chains.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
+import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
+import { toHeldAssets } from '../../../src/portfolio/read/read_chain.ts'
 import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/routes/rows.ts'
 
 const GUIDE = readFileSync(join(import.meta.dir, '../../../src/dashboard/guide/chains.md'), 'utf8')
@@ -47,6 +49,30 @@ test('names what is on the chains that were read, debts first', () => {
   expect(list).toContain('debts in protocols and markets of no table')
   expect(list).toContain(found[0] ?? '')
   expect(list.join()).not.toContain('Neverland')
+})
+
+/** What a portfolio of a chain tells whose families did not read these. */
+function listTold(...notRead: readonly string[][]): readonly string[] {
+  const chain = FINANCE_CHAINS.find(({ id }) => id === 1)
+  if (chain === undefined) throw new Error('Cannot find chain 1')
+  const block = { chainId: 1, number: 1n, hash: '0x01', parentHash: '0x00', timestampSec: 1n } as const
+  const holdings = notRead.map((each) => ({ block, rows: [], ownTokens: [], notRead: each }))
+  const balances = { block, rows: [], silent: [], tokensAsked: 0 }
+  const { notRead: found } = toHeldAssets({ balances, holdings, prices: new Map() }, { chain, tokens: [] })
+  return listNotRead([1], { isSolana: false, found })
+}
+
+test('names every debt that was not read, whatever positions strangers gave the wallet', () => {
+  const spam = Array.from({ length: 9 }, (_, at) => `position ${at} of a manager: a token has no decimals`)
+  const debts = Array.from({ length: 6 }, (_, at) => `debts in aave-v4 spoke ${at}, which this release does not know`)
+  const told = listTold(spam, debts)
+  const isDebt = told.map((text) => text.startsWith('debts in'))
+  expect(isDebt).toEqual(isDebt.toSorted((a, b) => Number(b) - Number(a)))
+  for (const debt of debts) expect(told).toContain(`${debt} (chain 1)`)
+  expect(told.filter((text) => text.startsWith('chain 1: '))).toEqual([
+    ...spam.slice(0, 5).map((each) => `chain 1: ${each}`),
+    'chain 1: 4 more tokens and positions that do not answer',
+  ])
 })
 
 test('never leaves debts out, on a chain of no row and on Solana', () => {
