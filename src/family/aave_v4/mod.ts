@@ -4,7 +4,7 @@ import { address, defineFamily, findDuplicates, startBlock } from '../contract.t
 import { createHoldingsReader } from './holdings.ts'
 import { createSpokeReader } from './read/read.ts'
 import { createRoutes, createWatchable } from './routes.ts'
-import { AAVE_V4_DEPLOYMENTS } from './table.ts'
+import { AAVE_V4_DEPLOYMENTS, type AaveV4Deployment } from './table.ts'
 import { createWatcher } from './watch.ts'
 
 const spoke = v.strictObject({ name: v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,64}$/)), address, startBlock })
@@ -17,7 +17,7 @@ export const AAVE_V4 = defineFamily({
   hasOwnPrices: true,
   entries: { aaveV4: v.optional(v.strictObject({ accessManager: address, spokes: v.array(spoke) })) },
   builtIn: AAVE_V4_DEPLOYMENTS,
-  getSetting: ({ aaveV4 }) => aaveV4,
+  getSetting: ({ aaveV4 }, builtIn) => aaveV4 && joinSpokes(aaveV4, builtIn),
   listContracts: ({ spokes }) => spokes.map(({ name, address }) => ({ address, name: `spoke ${name}` })),
   hasDebts: true,
   findMistakes: ({ spokes }, chainId) => [
@@ -48,3 +48,10 @@ export const AAVE_V4 = defineFamily({
     )
   },
 })
+
+/** Joins a row's spokes to the built-in ones by their names, if both have the same access manager. */
+function joinSpokes(row: AaveV4Deployment, builtIn: AaveV4Deployment | undefined): AaveV4Deployment {
+  if (row.accessManager !== builtIn?.accessManager) return row
+  const names = new Set(row.spokes.map(({ name }) => name))
+  return { ...row, spokes: [...builtIn.spokes.filter(({ name }) => !names.has(name)), ...row.spokes] }
+}

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { type Config, ConfigError, hostNames, readConfig } from '../../../src/config/config.ts'
+import { AAVE_V4_DEPLOYMENTS, type AaveV4Deployment } from '../../../src/family/aave_v4/table.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 
 const MANAGER = '0xC36442b4a4522E871399CD717aBDD847Ab11FE88'
@@ -253,6 +254,20 @@ describe('readConfig()', () => {
       expect(joined.chains[0]?.spamTokens).toEqual([FEED])
       // Of the built-in contracts only the market of lido has another provider now.
       expect(joined.omissions).toEqual([{ chainId: 1, omitted: ['debts in aave-v3 market lido'] }])
+    })
+
+    test('joins spokes of the built-in access manager to the built-in ones by their names', () => {
+      const { accessManager, spokes } = AAVE_V4_DEPLOYMENTS.get(1) as AaveV4Deployment
+      const added = { name: 'added', address: MANAGER, startBlock: 0 } as const
+      const listSpokes = (manager: string, spoke: object) =>
+        getSettings(read({ aaveV4: { accessManager: manager, spokes: [spoke] } }), 'aave-v4').get(1)
+      expect(listSpokes(accessManager, added)).toEqual({ accessManager, spokes: [...spokes, added] })
+      const [first, ...others] = spokes
+      expect(listSpokes(accessManager, { ...added, name: first?.name })).toEqual({
+        accessManager,
+        spokes: [...others, { ...added, name: first?.name }],
+      })
+      expect(listSpokes(FEED, added)).toEqual({ accessManager: FEED, spokes: [added] })
     })
 
     test('leaves out what its lists lack, and the configuration names it, debts first', () => {
