@@ -28,7 +28,7 @@ export interface Answers {
             amount: string | null
             usd: string | null
           } | null
-          limited_by?: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+          limited_by?: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | 'revision' | null
         })[]
         borrowedAssets: {
           symbol: string
@@ -137,7 +137,7 @@ export interface Answers {
             amount: string | null
             usd: string | null
           } | null
-          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | 'revision' | null
           slot_ms: number | null
         })[]
         borrowedAssets: ({
@@ -252,7 +252,7 @@ export interface Answers {
             amount: string | null
             usd: string | null
           } | null
-          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+          limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | 'revision' | null
         })[]
         borrowedAssets: ({
           symbol: string
@@ -333,7 +333,7 @@ export interface Answers {
         amount: string | null
         usd: string | null
       } | null
-      limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | null
+      limited_by: 'paused' | 'halted' | 'inactive' | 'liquidity' | 'health' | 'premium_threshold' | 'cap' | 'price' | 'hook' | 'gate' | 'cooldown' | 'frozen' | 'revision' | null
       incomplete: ({
         what: string
         amount: string | null

@@ -12,6 +12,7 @@ export const WITHDRAWAL_LIMITS = [
   'gate',
   'cooldown',
   'frozen',
+  'revision',
 ] as const
 
 export type WithdrawalLimit = (typeof WITHDRAWAL_LIMITS)[number]

@@ -6,6 +6,8 @@ const REASONS = {
   liquidity: 'no more is there',
   cap: 'no more may leave now',
   price: 'a price is missing',
+  premium_threshold: 'the hub would refuse the premium',
+  revision: 'this release does not know the contracts',
   gate: 'it needs a signature of the market’s authority',
 }
 

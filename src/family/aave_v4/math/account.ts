@@ -16,8 +16,8 @@ const LIMIT_SCALE = RAY / BPS
 const VIRTUAL = 1_000_000n
 /** A premium threshold without a limit. */
 const NO_THRESHOLD = (1n << 24n) - 1n
-/** Revision of the contracts that these formulas follow; 0: they tell none. */
-const REVISIONS = [0, 1]
+/** Revision of the contracts that these formulas follow; contracts that tell none have 0. */
+const REVISION = 1
 
 /** What a wallet has in one reserve, or has switched on there. */
 export interface Asset extends RawHolding {
@@ -55,7 +55,7 @@ interface Collateral {
 
 /** True if the formulas follow the contracts as they are. */
 export function isKnownRevision({ terms, assets }: Account): boolean {
-  return [terms.revision, ...assets.map(({ reserve }) => reserve.asset.revision)].every((it) => REVISIONS.includes(it))
+  return [terms.revision, ...assets.map(({ reserve }) => reserve.asset.revision)].every((it) => it === REVISION)
 }
 
 /**

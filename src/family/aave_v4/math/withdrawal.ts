@@ -34,7 +34,7 @@ import {
 export function computeWithdrawable(account: Account, asset: Asset): Withdrawable | undefined {
   const { spoke, liquidity } = asset.reserve.asset
   // Another revision may let go by other rules.
-  if (!isKnownRevision(account)) return { amount: undefined, limitedBy: 'health' }
+  if (!isKnownRevision(account)) return { amount: undefined, limitedBy: 'revision' }
   if (asset.reserve.isPaused) return { amount: 0n, limitedBy: 'paused' }
   if (!spoke.isActive) return { amount: 0n, limitedBy: 'inactive' }
   if (spoke.isHalted) return { amount: 0n, limitedBy: 'halted' }

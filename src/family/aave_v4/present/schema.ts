@@ -48,7 +48,9 @@ const position = named(
     riskPremium: v.pipe(ratio, v.description('Interest that the debts bear beyond the base rate, as a part of it')),
     riskPremiumAfterRefresh: v.pipe(
       v.nullable(ratio),
-      v.description('The same once the spoke computes it anew, as it does at every loan; null where it would refuse'),
+      v.description(
+        'The same once the spoke computes it anew, as it does at every loan; null where it would refuse or is of another revision',
+      ),
     ),
     configOutdated: v.pipe(
       v.boolean(),
@@ -57,7 +59,7 @@ const position = named(
     healthFactorAfterRefresh: v.pipe(
       v.nullable(healthFactor),
       v.description(
-        'Health factor once collateral counts by the latest factors; null where the spoke would refuse that',
+        'Health factor once collateral counts by the latest factors; null where the spoke would refuse that or is of another revision',
       ),
     ),
     targetHealthFactor: v.pipe(

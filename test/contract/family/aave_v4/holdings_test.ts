@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, numberToHex, toFunctionSelector } from 'viem'
 import { createHoldingsReader } from '../../../../src/family/aave_v4/holdings.ts'
 import { createSpokeReader } from '../../../../src/family/aave_v4/read/read.ts'
 import { createWatcher } from '../../../../src/family/aave_v4/watch.ts'
 import type { Holdings } from '../../../../src/family/holding.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { ACCESS_MANAGER } from '../../../devnet/aave_v4/record.ts'
+import { ACCESS_MANAGER, recordSnapshot, recordTargets } from '../../../devnet/aave_v4/record.ts'
+import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
 import { readVectors, type Snapshot } from '../../../devnet/aave_v4/vectors.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { createCaller, listWallets, type ReplayedChain, startReplayedChain, toRow, type WireAsset } from './support.ts'
@@ -113,6 +114,62 @@ test(
     expect(notRead).toEqual(
       [third, fourth].map((spoke) => `debts in aave-v4 spoke ${spoke?.address}, which this release does not know`),
     )
+  },
+  LIMIT_MS,
+)
+
+test(
+  'a manager that names no known spoke, or none at all, makes the portfolio say that some may be missing',
+  async () => {
+    await chain.place(alive)
+    const [wallet] = listWallets(alive)
+    if (wallet === undefined) throw new Error('Expected a wallet')
+    const stranger = recordTargets(ACCESS_MANAGER, [toRow(alive).aaveV4.accessManager])
+    const silent = stranger.map((call) => ({ ...call, answer: '0x' as const, reverts: true }))
+    for (const calls of [stranger, silent]) {
+      await placeReplay(chain.rpc, calls)
+      const { notRead } = await readHoldings(alive, wallet)
+      expect(notRead).toEqual(['debts in spokes of aave-v4 that were added since this release'])
+    }
+  },
+  LIMIT_MS,
+)
+
+/** A revision of a spoke and a hub that does not tell its own. */
+const REVISIONS: readonly (readonly [string, Partial<RecordedCall>])[] = [
+  ['SPOKE_REVISION()', { answer: numberToHex(2, { size: 32 }) }],
+  ['SPOKE_REVISION()', { answer: '0x', reverts: true }],
+  ['HUB_REVISION()', { answer: numberToHex(2, { size: 32 }) }],
+  ['HUB_REVISION()', { answer: '0x', reverts: true }],
+]
+
+test(
+  'what contracts of an unknown revision let go is unknown, also if they tell none',
+  async () => {
+    const [wallet] = listWallets(alive)
+    if (wallet === undefined) throw new Error('Expected a wallet')
+    for (const [signature, change] of REVISIONS) {
+      await chain.place(alive)
+      const selector = toFunctionSelector(signature)
+      const changed = recordSnapshot(alive).filter(({ data }) => data === selector)
+      expect(changed.length).toBeGreaterThan(0)
+      await placeReplay(
+        chain.rpc,
+        changed.map((call) => ({ ...call, ...change })),
+      )
+      const { rows } = await readHoldings(alive, wallet)
+      const supplied = rows.filter(({ kind }) => kind === 'supplied')
+      expect(supplied.length).toBeGreaterThan(0)
+      for (const { withdrawable } of supplied)
+        expect(withdrawable).toEqual({ amount: undefined, limitedBy: 'revision' })
+      const { data } = await createCaller(chain, alive).list(`wallet=${wallet}`)
+      const positions = data.flatMap((each) => each.positions)
+      expect(positions.length).toBeGreaterThan(0)
+      for (const { suppliedAssets, ...position } of positions) {
+        expect(position).toMatchObject({ healthFactorAfterRefresh: null, riskPremiumAfterRefresh: null })
+        for (const asset of suppliedAssets) expect(asset).toMatchObject({ withdrawable: null, limited_by: 'revision' })
+      }
+    }
   },
   LIMIT_MS,
 )
