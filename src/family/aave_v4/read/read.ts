@@ -161,11 +161,13 @@ async function readWallets(
 }
 
 /** Merges pages of the same block into one read. Wallet indexes shift by the previous pages; duplicates are harmless. */
-function mergePages(pages: LensPages<RawRead>): RawRead {
+export function mergePages(pages: LensPages<RawRead>): RawRead {
   const shiftWallets = <T extends { readonly wallet: number }>(start: number, items: readonly T[]): T[] =>
     items.map((item) => ({ ...item, wallet: item.wallet + start }))
   return {
     ...pages[0].page,
+    // A spoke may answer one page and run out of gas in another.
+    answered: pages[0].page.answered.map((_, index) => pages.every(({ page }) => page.answered[index])),
     taken: pages.reduce((sum, { page }) => sum + page.taken, 0),
     spokes: pages.flatMap(({ page }) => page.spokes),
     reserves: pages.flatMap(({ page }) => page.reserves),
