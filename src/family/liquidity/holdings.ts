@@ -3,6 +3,7 @@ import type { Pair } from '../../finance/math/pnl/flow.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { memoize } from '../../lib/memoize.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
 import { addLiquidityRow, addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
 import type {
   BriefPosition,
@@ -10,6 +11,7 @@ import type {
   LiquidityPosition,
   LiquidityProtocol,
   LiquidityReader,
+  Reward,
 } from './protocol.ts'
 import type { WithdrawnReader } from './withdrawn.ts'
 
@@ -43,14 +45,16 @@ export function createHoldingsReader<
     principals: readonly (Pair<bigint> | undefined)[] = [],
   ): Holding[] {
     const rows: Holding[] = []
+    const left = new Map<string, bigint>()
     for (const [index, position] of positions.entries()) {
       const ids = toIds(position)
       const context = { withdrawal: withdrawals?.get(position), withdrawn: principals[index] }
       for (const { part, refused, ...amounts } of toHeldParts(position, context)) {
         addLiquidityRows(rows, position, { ...amounts, position: { ...ids, part }, refused })
       }
-      for (const { token, amount } of protocol.computeRewards?.(position) ?? []) {
-        addLiquidityRow(rows, { token, amount }, { position: { ...ids, part: 'rewards' } })
+      for (const reward of protocol.computeRewards?.(position) ?? []) {
+        const amount = payReward(reward, { custodian: protocol.getCustodian?.(position)?.address, left })
+        addLiquidityRow(rows, { token: reward.token, amount }, { position: { ...ids, part: 'rewards' } })
       }
     }
     return rows
@@ -89,6 +93,19 @@ export function createHoldingsReader<
       }
     },
   }
+}
+
+/** Takes a reward out of what its custodian has left after those before; a sum counts these funds once. */
+function payReward(
+  { token, amount, funds }: Reward,
+  { custodian, left }: { readonly custodian: Address | undefined; readonly left: Map<string, bigint> },
+): bigint {
+  if (funds === undefined) return amount
+  const purse = `${custodian}:${token.address}`
+  const before = left.get(purse) ?? funds
+  const paid = minBigint(amount, before)
+  left.set(purse, before - paid)
+  return paid
 }
 
 /** Lists the tokens of positions without liquidity, each once; the native one and spam are left out. */

@@ -169,6 +169,8 @@ export interface Reward {
   readonly amount: bigint
   /** What claiming it now forfeits besides, until a time; undefined if nothing. */
   readonly penalty: { readonly amount: bigint; readonly untilSec: bigint } | undefined
+  /** What its custodian has for this token's rewards of all positions, smallest units. @default {enough} */
+  readonly funds?: bigint
 }
 
 /** Part of a position as a row of a portfolio shows it. */

@@ -29,5 +29,5 @@ export function computeMasterChefReward(
   const growth = growReward(RULE, { growth: growthLast, emitted, liquidity: shared })
   const inside = rewardGrowthInside(RULE, { tick, tickLower, tickUpper, growth, outsideLower, outsideUpper })
   const due = computeRewardDue(RULE, { inside, baseline, liquidity, owed })
-  return { amount: minBigint(due, funds), penalty: undefined }
+  return { amount: minBigint(due, funds), penalty: undefined, funds }
 }

@@ -15,7 +15,11 @@ import {
   zeroAddress,
 } from 'viem'
 import type { Position } from '../../../../src/family/liquidity/enumerable/read/position.ts'
+import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
+import type { WithdrawnReader } from '../../../../src/family/liquidity/withdrawn.ts'
 import { computeMasterChefReward } from '../../../../src/family/uniswap_v3/math.ts'
+import { PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
+import { minBigint } from '../../../../src/lib/number/fixed_point.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -26,6 +30,7 @@ import {
   patient,
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
+import { readHoldings } from '../../../support/holdings.ts'
 
 /*
  * What the real MasterChefs, of npm and of the repository, said and paid for every position of two worlds. The lens reads
@@ -216,12 +221,16 @@ async function placeWorld({ contracts, pools, positions }: World, funds: bigint)
   await devnet.rpc.batch([...codes].map((params) => ({ method: 'anvil_setCode', params })))
 }
 
-async function readWorld({ contracts, positions }: World): Promise<readonly Position[]> {
-  const { manager, factory, masterChef } = contracts
+function createWorldReader({ contracts: { manager, factory, masterChef } }: World) {
   const custodians = [{ kind: 'masterchef', address: masterChef, startBlock: 0 }]
   const deployments = [{ manager, factory, startBlock: 0, code: 'pancakeswap_v3', custodians }]
   const { client } = countedClient(createDevnetChain(devnet))
-  const { reader, targets } = createTestReader(client, { deployments })
+  return { client, ...createTestReader(client, { deployments }) }
+}
+
+async function readWorld(world: World): Promise<readonly Position[]> {
+  const { reader, targets } = createWorldReader(world)
+  const { positions } = world
   const found: Position[] = []
   for (const wallet of new Set(positions.map((each) => each.wallet))) {
     const [read] = await reader.readWallet(wallet, { targets, work: patient })
@@ -232,6 +241,11 @@ async function readWorld({ contracts, positions }: World): Promise<readonly Posi
     found.push(...whole)
   }
   return found
+}
+
+/** What a position is due when it is read. */
+function computeDue(position: Position): bigint {
+  return (position.rewards ?? []).reduce((sum, { words }) => sum + computeMasterChefReward(words, position).amount, 0n)
 }
 
 /** What claiming pays at a time: the state does not change until then. */
@@ -282,6 +296,25 @@ for (const world of worlds) {
         if (harvest !== undefined && BigInt(harvest.paid ?? 0) > BigInt(pendingCake?.contract ?? 0)) stale++
       }
       expect({ arePaid: paid >= 80, areStale: stale >= 10 }).toEqual({ arePaid: true, areStale: true })
+    })
+
+    test('a portfolio counts what the MasterChef has once, however many positions are due it', async () => {
+      const funds = 7n
+      await placeWorld(world, funds)
+      const { client, reader } = createWorldReader(world)
+      const readWithdrawn: WithdrawnReader<Position> = (asked) => Promise.resolve(asked.map(() => undefined))
+      const holdings = createHoldingsReader(PROTOCOL, { reader, readWithdrawn })
+      let sharedBy = 0
+      for (const wallet of new Set(world.positions.map((each) => each.wallet))) {
+        const own = positions.filter(({ owner }) => owner.toLowerCase() === wallet.toLowerCase())
+        const due = own.map(computeDue).filter((amount) => amount > 0n)
+        if (due.length > 1) sharedBy++
+        const held = await readHoldings(holdings, client, { wallet })
+        const rewards = held?.rows.filter(({ position }) => position['part'] === 'rewards') ?? []
+        const total = due.reduce((sum, amount) => sum + amount, 0n)
+        expect(rewards.reduce((sum, { amount }) => sum + amount, 0n)).toBe(minBigint(total, funds))
+      }
+      expect(sharedBy).toBeGreaterThan(1)
     })
   })
 }
