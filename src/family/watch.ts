@@ -134,6 +134,12 @@ export interface AccountWatcher {
   readonly subjectsMax: number
 }
 
+/**
+ * Limits of the evaluation of sampled figures at a block, whose lease must outlast it: subjects of a family, and
+ * milliseconds that its watcher takes for so many.
+ */
+export const SAMPLING = { subjectsMax: 4, ms: 8_000 } as const
+
 /** Description of a family's subjects, available without a connection. */
 export interface Watchable {
   /** Checks and canonicalizes the subject of a request on one of the chains that have the family. */

@@ -1,12 +1,19 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
-import type { ConfirmedFigures, Watchable, Watcher, WatchSubject, WatchTarget } from '../../family/watch.ts'
+import {
+  type ConfirmedFigures,
+  SAMPLING,
+  type Watchable,
+  type Watcher,
+  type WatchSubject,
+  type WatchTarget,
+} from '../../family/watch.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
 import { formatUsdE6 } from '../../finance/figure.ts'
 import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { evmAddress } from '../../http/request/input.ts'
 import { mapChunks } from '../../lib/async/parallel.ts'
-import type { Work } from '../../lib/async/work.ts'
+import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { rational } from '../../lib/number/rational.ts'
@@ -27,7 +34,9 @@ export const WATCHABLE: Watchable = {
 }
 
 /** Wallets whose exits are executed concurrently. */
-const PIECES = { size: 2, runningMax: 1 } as const
+const PIECES = { size: 1, runningMax: 2 } as const
+/** Time limit of one wallet, so that all of a block take no longer than they may together, milliseconds. */
+const WALLET_MS = (SAMPLING.ms * PIECES.runningMax) / SAMPLING.subjectsMax
 
 /** Creates the reader of wallets' exits, for triggers. */
 export function createWatcher(options: {
@@ -53,13 +62,14 @@ export function createWatcher(options: {
     return toFigures(read.exit.isExecuted ? sumArrived(read) : undefined)
   }
 
-  /** A wallet that cannot be read is unknown, so that it stops no other. */
+  /** A wallet that cannot be read, or not in time, is unknown, so that it stops no other. */
   async function readOrMiss({ wallet }: WatchSubject, target: WatchTarget, work: Work): Promise<ConfirmedFigures> {
+    const limited = limitWork(work, clock.timeout(WALLET_MS))
     try {
-      return await readWallet(wallet as Address, target, work)
+      return await readWallet(wallet as Address, target, limited)
     } catch (error) {
       work.signal.throwIfAborted()
-      if (error instanceof CodedError) return toFigures(undefined)
+      if (error instanceof CodedError || limited.signal.aborted) return toFigures(undefined)
       throw error
     }
   }
