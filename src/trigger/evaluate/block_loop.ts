@@ -1,12 +1,12 @@
 import type { PinnedBlock } from '../../chain/block.ts'
 import { readBlock, readHeader, readLatestBlock } from '../../chain/evm/read_block.ts'
 import { type ChainClient, type Endpoint, isUnavailable } from '../../chain/rpc/client.ts'
-import type { Watcher, WatchTarget } from '../../family/watch.ts'
+import { SAMPLING, type Watcher, type WatchTarget } from '../../family/watch.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import { UnavailableError, UpstreamError } from '../../lib/error.ts'
 import type { Job } from '../../lib/job.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
-import type { BlockMark, FinalityLevel } from '../trigger.ts'
+import { type BlockMark, type FinalityLevel, getPace } from '../trigger.ts'
 import { revertToStored } from './change_message.ts'
 import { type Evaluation, type EvaluationContext, evaluateAdded, evaluateBlock } from './evaluate.ts'
 import {
@@ -65,6 +65,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     failing: new Set(),
   }))
   const isReplaceable = partition.finality === 'latest'
+  const isSampled = getPace(partition.shard) === 'sampled'
   const { blockTimeMs } = client.chain
   // Only newest blocks come regularly, and only on chains with a known block time.
   const lateMs =
@@ -83,6 +84,11 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     return clock.monotonicMs() - loopState.retriedSinceMs < partition.leaseSec * 1_000
   }
 
+  /** Renews the lease where an evaluation may outlast it. False if it was lost. */
+  async function isHeld(heldPartition: HeldPartition<LoopState>): Promise<boolean> {
+    return (await leaseHolder.acquire()) === heldPartition
+  }
+
   /** False if the lease was lost. Throws if a family failed at the block, which is then to be evaluated again. */
   async function evaluate(
     heldPartition: HeldPartition<LoopState>,
@@ -91,6 +97,7 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
   ): Promise<boolean> {
     const { list, loopState } = heldPartition
     const { block, fork } = input
+    if (!(await isHeld(heldPartition))) return false
     const context = createContext(list)
     const evaluation = await evaluateBlock(context, input, work)
     recordFailures(evaluation)
@@ -130,8 +137,9 @@ export function blockLoopJob(options: BlockLoopOptions): Job {
     const { list } = heldPartition
     const context = createContext(list)
     list.dropExpired(context.nowMs)
-    const added = list.listAdded(ADDED_MAX)
+    const added = list.listAdded(isSampled ? SAMPLING.subjectsMax : ADDED_MAX)
     if (added.length === 0) return true
+    if (!(await isHeld(heldPartition))) return false
     const evaluation = await evaluateAdded(context, { block, added }, work)
     recordFailures(evaluation)
     const evaluatedBlock = toEvaluatedBlock(evaluation, { block, fork: null, nowMs: context.nowMs })

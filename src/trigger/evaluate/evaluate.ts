@@ -2,6 +2,7 @@ import type { PinnedBlock } from '../../chain/block.ts'
 import { readHeader } from '../../chain/evm/read_block.ts'
 import {
   readWatchedLogs,
+  SAMPLING,
   type SubjectEvent,
   type WatchedLogs,
   type WatchedRange,
@@ -157,7 +158,7 @@ async function evaluateAll(
   if (fork !== null) rewindAll(list, fork, collector)
   const first = before === null ? block.number : fork !== null && fork <= before.number ? fork : before.number + 1n
   const isLong = block.number - first >= GAP_MAX
-  const families = await openFamilies(context, { block, isLong })
+  const families = await openFamilies(context, { block, isLong, isNewest })
   const failures = new Map<string, unknown>()
   const range = toRange(block, isLong ? block.number : first)
   const isFirst = before === null
@@ -178,6 +179,7 @@ async function evaluateAll(
       if (yielder.isDue()) await yielder.take()
       const confirmedRead = read[index]
       subject.isDue = confirmedRead === undefined
+      subject.triedAt = block.number
       if (confirmedRead === undefined) {
         sight.noteUnread(subject)
         continue
@@ -298,11 +300,14 @@ async function readBlock(
 /** Classifies all subjects in one pass. */
 async function openFamilies(
   { list, watchers, messageContext, clock }: EvaluationContext,
-  { block, isLong }: { readonly block: PinnedBlock; readonly isLong: boolean },
+  { block, isLong, isNewest }: Pick<BlockToEvaluate, 'block' | 'isNewest'> & { readonly isLong: boolean },
 ): Promise<readonly Family[]> {
   const families: Family[] = []
   const yielder = createYielder(clock)
-  const pace = getPace(messageContext.partition.shard)
+  const { finality, shard } = messageContext.partition
+  const pace = getPace(shard)
+  // Samples of blocks that have a later one would only keep the loop behind. Final blocks come by hundreds.
+  const samplesMax = isNewest || finality !== 'latest' ? SAMPLING.subjectsMax : 0
   for (const name of list.families) {
     const watcher = watchers.get(name)
     if (watcher === undefined) continue
@@ -317,9 +322,15 @@ async function openFamilies(
       if (mustConfirm(subject, block.number, pace)) due.push(subject)
       if (confirmed !== undefined && confirmed !== 'gone') memos.add(confirmed.memo)
     }
-    families.push({ name, watcher, subjects, due, waiting, memos })
+    const chosen = pace === 'sampled' ? chooseLongestWaiting(due, samplesMax) : due
+    families.push({ name, watcher, subjects, due: chosen, waiting, memos })
   }
   return families
+}
+
+/** Chooses at most so many subjects; later blocks look at the others. */
+function chooseLongestWaiting(due: readonly WatchedSubject[], max: number): readonly WatchedSubject[] {
+  return [...due].sort((a, b) => Number(a.triedAt - b.triedAt)).slice(0, max)
 }
 
 /** Rewinds every trigger to before the first replaced block. */

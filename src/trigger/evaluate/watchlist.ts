@@ -50,6 +50,8 @@ export interface WatchedSubject {
   /** The last confirmed figures; absent if never confirmed. */
   confirmed?: ConfirmedFigures | 'gone'
   confirmedAt: bigint
+  /** The last block at which it was to be confirmed, even in vain, or the one before it was added. */
+  triedAt: bigint
   /** True if it could not be read even alone, so that it shares no read with others. */
   isApart: boolean
   /** True if it must be confirmed whatever a screen returns. */
@@ -135,7 +137,7 @@ export function createWatchlist(
   let seenVersion = ''
   let loadedMs = Number.NEGATIVE_INFINITY
 
-  function getSubject(family: string, subject: WatchSubject): WatchedSubject {
+  function getSubject(family: string, subject: WatchSubject, at: bigint): WatchedSubject {
     const subjects = families.get(family) ?? new Map<string, WatchedSubject>()
     families.set(family, subjects)
     const key = JSON.stringify(subject)
@@ -145,6 +147,7 @@ export function createWatchlist(
       subject,
       entries: new Set(),
       confirmedAt: -1n,
+      triedAt: at,
       isApart: false,
       isDue: true,
       phase,
@@ -195,7 +198,7 @@ export function createWatchlist(
     // The states before replaceable blocks exist only in memory, so keep them.
     const isSame = previous?.stored.state.edition === state.edition && previous.stored.state.changes === state.changes
     const reorgState = isSame ? previous.reorgState : restoreReorgState(state, parseNotified(row), at)
-    const subject = getSubject(trigger.family, trigger.subject)
+    const subject = getSubject(trigger.family, trigger.subject, at)
     const entry: WatchedTrigger = {
       trigger,
       rule: createRule(trigger),

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { SAMPLING } from '../../../../src/family/watch.ts'
+import { UnavailableError } from '../../../../src/lib/error.ts'
 import { SAMPLE_BLOCKS } from '../../../../src/trigger/trigger.ts'
 import { createAccount, readBooks } from '../../../support/account/scene.ts'
 import { meterWatcher } from '../../../support/trigger/meter.ts'
@@ -7,8 +9,8 @@ import { BELOW, startLoopStage } from './loop_stage.ts'
 
 const HOUR_MS = 3_600_000
 const stage = await startLoopStage()
-const { db, meter, world } = stage
-const { start, watch, evaluated, listMessages, told } = stage
+const { db, meter, rpc, world } = stage
+const { start, watch, evaluated, runRounds, listMessages, told } = stage
 
 /** Evaluates so many further blocks. */
 async function evaluateBlocks(count: number): Promise<void> {
@@ -120,6 +122,85 @@ test('a missed sample is blind, blocks between samples are not, and the next sam
   expect(asked.confirmed - looks).toBe(2)
   expect((await listMessages(account)).map(({ type }) => type)).toEqual(['trigger.blind', 'trigger.sighted'])
   expect(await listUnseen()).toEqual([])
+})
+
+test('many slow subjects are looked at in turn, within the lease of one process', async () => {
+  const account = await createAccount(db)
+  const names = Array.from({ length: 10 * SAMPLING.subjectsMax }, (_, index) => `slow ${index}`)
+  for (const name of names) await watch(account, name, BELOW, { pace: 'sampled' })
+  const watcher = meterWatcher(undefined, { screen: false })
+  const looks: string[] = []
+  const other = start({ pace: 'sampled', screen: false, holder: 'other' })
+  /** What the lease does not know yet of the time that a head took. */
+  let headMs = 0
+  /** Lets time pass for the process and its lease. */
+  const pass = async (sinceMs: number) => {
+    const ms = sinceMs + headMs
+    world.nowMs += sinceMs
+    headMs = 0
+    await db.run(`update watch_cursor set lease_until = lease_until - $1::double precision * interval '1 ms'`, [ms])
+  }
+  const slow = start({
+    pace: 'sampled',
+    screen: false,
+    holder: 'slow',
+    confirm: async (subjects, ...rest) => {
+      looks.push(...subjects.map(({ account: name = '' }) => name))
+      await pass((subjects.length * SAMPLING.ms) / SAMPLING.subjectsMax)
+      await runRounds([other.job])
+      return await watcher.confirm(subjects, ...rest)
+    },
+  })
+  await meter.mine()
+  await runRounds([slow.job])
+  const listHolders = () => db.run('select holder, epoch from watch_cursor', [])
+  const holders = await listHolders()
+  for (let blocks = 1; blocks < 10; blocks++) {
+    await meter.mine()
+    // The lease is as old as it may be when a block comes, and its head takes as long as it may.
+    await pass(4_900)
+    rpc.rule(() => {
+      if (headMs === 0) world.nowMs += 4_900
+      headMs = 4_900
+      return undefined
+    })
+    await runRounds([slow.job])
+  }
+  expect([new Set(looks).size, looks.length, other.confirmed]).toEqual([names.length, names.length, 0])
+  expect(await listHolders()).toEqual(holders)
+  expect(holders).toMatchObject([{ holder: 'slow' }])
+})
+
+test('subjects that cannot be read keep none of the others from their turn', async () => {
+  const account = await createAccount(db)
+  const bad = Array.from({ length: SAMPLING.subjectsMax }, (_, index) => `bad ${index}`)
+  for (const [index, name] of [...bad, 'good'].entries())
+    await watch(account, name, BELOW, { pace: 'sampled', id: `trg_${index}` })
+  const watcher = meterWatcher(undefined, { screen: false })
+  const looks: string[] = []
+  start({
+    pace: 'sampled',
+    screen: false,
+    confirm: async (subjects, ...rest) => {
+      looks.push(subjects.map(({ account: name }) => name).join())
+      if (subjects.some(({ account: name = '' }) => bad.includes(name))) throw new UnavailableError('No such account')
+      return await watcher.confirm(subjects, ...rest)
+    },
+  })
+  await evaluated(await meter.mine())
+  expect(looks.at(0)).toBe(bad.join())
+  expect(looks).toContain('good')
+})
+
+test('blocks that have a later one are not sampled', async () => {
+  const account = await createAccount(db)
+  await watch(account, 'behind', BELOW, { pace: 'sampled' })
+  const sampled = start({ pace: 'sampled', screen: false })
+  await evaluateBlocks(1)
+  await evaluateUntilLook(sampled)
+  const before = sampled.confirmed
+  await evaluateBlocks(3 * SAMPLE_BLOCKS)
+  expect(sampled.confirmed - before).toBe(1)
 })
 
 test('an hour of a sampled figure costs 5 credits, once, also of one that is deleted in it or resumes', async () => {

@@ -30,6 +30,7 @@ test('of the events of a block the first ten are told', () => {
       subject: TRIGGER.subject,
       entries: new Set(),
       confirmedAt: 0n,
+      triedAt: 0n,
       isApart: false,
       isDue: false,
       phase: 0,
