@@ -34,7 +34,7 @@ export interface WalletExit {
   readonly executedAs: Execution | undefined
   /** True if each row was tried, or has a reason of its own. */
   readonly isComplete: boolean
-  /** False if another try may show that more arrives: no endpoint executed something, or not in time. */
+  /** False if another try may show that more arrives: no endpoint executed something as it should, or not in time. */
   readonly isExecuted: boolean
 }
 
@@ -73,7 +73,7 @@ export function createExitReader(options: {
       let isExecuted = true
       const run: Run = async (units) => {
         const outcome = await runUnits(units)
-        isExecuted &&= units.length === 0 || outcome?.units.every(isTried) === true
+        isExecuted &&= units.length === 0 || (outcome?.units.every(isTried) === true && outcome.isMakeshift !== true)
         return outcome
       }
       const runUnits: Run = async (units) => {
@@ -97,10 +97,16 @@ type Run = (exits: readonly HoldingExit[]) => Promise<ExecutedUnits | undefined>
 interface ExecutedUnits {
   readonly units: readonly UnitOutcome[]
   readonly executedAs: Execution
+  /** True if another way was to confirm it, which endpoints offer, and failed. @default {false} */
+  readonly isMakeshift?: boolean
 }
 
 function isTried(outcome: UnitOutcome): boolean {
-  return outcome.kind === 'run' || (outcome.kind === 'too_costly' && outcome.untried !== 'late')
+  return outcome.kind === 'run' || (outcome.kind === 'too_costly' && !isLate(outcome))
+}
+
+function isLate(outcome: UnitOutcome): boolean {
+  return outcome.kind === 'too_costly' && outcome.untried === 'late'
 }
 
 async function readExit(
@@ -200,6 +206,7 @@ async function tryUnits(
   if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
   const replaced: ExecutedUnits | undefined = executed && { units: executed.units, executedAs: 'replaced_code' }
   if (isRecorded) return replaced
+  let hasFailed = false
   /** Another way only confirms what was executed, if anything was: its failure is then none of the answer. */
   const tryOther = async (way: typeof simulateUnits, executedAs: Execution): Promise<ExecutedUnits | undefined> => {
     try {
@@ -208,11 +215,15 @@ async function tryUnits(
     } catch (error) {
       const isNeeded = replaced === undefined || options.work.signal.aborted
       if (isNeeded || !(error instanceof UnavailableError)) throw error
+      hasFailed = true
       return undefined
     }
   }
   const simulated = await tryOther(simulateUnits, 'simulated')
-  if (replaced !== undefined) return simulated !== undefined && isAsFull(simulated, replaced) ? simulated : replaced
+  if (replaced !== undefined) {
+    if (simulated !== undefined && isAsFull(simulated, replaced)) return simulated
+    return { ...replaced, isMakeshift: hasFailed || simulated?.units.some(isLate) === true }
+  }
   if (simulated?.units.some(isTried)) return simulated
   const called = await tryOther(callUnits, 'protocol_multicall')
   return [called, simulated].find((each) => each?.units.some(({ kind }) => kind !== 'unsupported'))

@@ -5,6 +5,7 @@ import { defineFamily } from '../../../src/family/contract.ts'
 import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
 import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
@@ -283,6 +284,27 @@ test('a simulation that is late does not replace what was executed', async () =>
   expect(find(answer, 'uniswap-v3')).toMatchObject({ blocked_by: null })
   expect(find(answer, 'mood')).toMatchObject({ blocked_by: 'paused' })
   expect(answer).toMatchObject({ complete: false, executed_as: 'replaced_code' })
+})
+
+test('of a wallet with code of its own, triggers know no figure while its simulation fails', async () => {
+  await setMood('Plain')
+  const { client } = countedClient({ ...createDevnetChain(devnet), rpcUrls: [faulty.url] })
+  const { watched } = createPortfolio([client], { more: [createMoodFamily()] })
+  const watcher = watched.watcher?.()
+  if (watcher === undefined || !('chainIds' in watcher)) throw new Error('Cannot find the watcher')
+  const work = createWork(new AbortController().signal)
+  const block = await client.read((endpoint, own) => readLatestBlock(endpoint, 10, own), { work })
+  const sample = async () => {
+    const [figures] = await watcher.confirm([{ wallet: contract }], { client, block }, work)
+    return figures === 'gone' ? figures : figures?.text('exit_usd')
+  }
+  const simulated = (await ask(contract)).arrives_usd
+  expect(await sample()).toBe(simulated)
+  faulty.rule(({ method }) => (method === 'eth_simulateV1' ? { kind: 'http', status: 503, body: '' } : undefined))
+  expect(await sample()).toBeNull()
+  faulty.rule(({ method }) => (method === 'eth_simulateV1' ? NO_METHOD : undefined))
+  expect(await sample()).toBe(simulated)
+  faulty.rule(() => undefined)
 })
 
 test('an empty wallet costs nothing, and what is in a wallet already arrives', async () => {
