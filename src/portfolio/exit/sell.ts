@@ -28,6 +28,8 @@ export const SALE_REASONS = [
 const BUDGET_MS = 6_000
 /** Time after which no further call is made, milliseconds. */
 const TRIAL_MS = 4_000
+/** Positions that are withdrawn again, the worthiest: some 60 use up the gas of a call, and strangers can give many. */
+const WITHDRAWN_MAX = 40
 /** Steps, and tokens, of one call. */
 const CALL_MAX = 255
 const DEPOSIT = toFunctionSelector('deposit()')
@@ -81,7 +83,7 @@ export interface SaleReader {
   /**
    * Executes the withdrawals of liquidity again, and sells in the same call what arrives: token by token, the worthiest
    * first, each in the pool of Uniswap V3 that prices it or over one more. What other contracts pay is lent to the wallet
-   * for it, because paying it moves no pool. Throws `UnavailableError` if the chain cannot be read.
+   * for it, because paying it moves no pool, and so is what positions pay beyond the worthiest. Throws `UnavailableError` if the chain cannot be read.
    */
   read(query: SaleQuery, work: Work): Promise<Sale>
 }
@@ -97,7 +99,8 @@ export function createSaleReader(options: {
       const { wallet, exits, into, isDated } = query
       const { block, lenders } = exits
       const client = clients.get(block.chainId)
-      const offers = listOffers(query)
+      const withdrawn = listWithdrawn(query)
+      const offers = listOffers(query, withdrawn)
       const untilMs = clock.monotonicMs() + TRIAL_MS
       const sale =
         client &&
@@ -107,7 +110,7 @@ export function createSaleReader(options: {
             const { chain } = client
             const tokens = [...new Set(offers.map(({ token }) => toTraded(token.address, chain)))]
             const routes = await readSaleRoutes({ endpoint, block }, { chain, tokens, into, clock }, within)
-            const plan = createPlan(query, { offers, routes, chain })
+            const plan = createPlan(query, { withdrawn, offers, routes, chain })
             if (plan.sales.length === 0) return toSale(query, plan, undefined)
             if (plan.unit === undefined) return toSale(query, plan, { kind: 'too_costly' })
             const { units } = await executeUnits(
@@ -136,14 +139,18 @@ interface Offer {
 }
 
 /** Sums what arrives by token, in the order of the rows; what is owed in a token is paid with it first. */
-function listOffers({ arrived, outside, into }: SaleQuery): readonly Offer[] {
+function listOffers({ arrived, outside, into }: SaleQuery, withdrawn: readonly HoldingExit[]): readonly Offer[] {
+  const again = new Set(withdrawn.map(({ position }) => toUnitKey(position)))
+  const paid = arrived.filter(({ kind, position }) => {
+    return kind === 'supplied' || (kind === 'liquidity' && position !== null && !again.has(toUnitKey(position)))
+  })
   const tokens = new Map(arrived.map(({ token }) => [token.address as Address, token]))
   return [...tokens].flatMap(([address, token]) => {
     if (address === into) return []
     const owed = sumAmounts(outside.filter((each) => each.token === address))
-    const supplied = sumOwn(arrived, address, ['supplied']) - owed
+    const lent = maxBigint(0n, sumOwn(paid, address) - owed)
     const amount = sumOwn(arrived, address) - owed
-    return amount <= 0n ? [] : [{ token, amount, lent: supplied > 0n ? supplied : 0n }]
+    return amount <= 0n ? [] : [{ token, amount, lent }]
   })
 }
 
@@ -160,10 +167,17 @@ interface SalePlan {
 }
 
 function createPlan(
-  { exits, arrived, into }: SaleQuery,
-  { offers, routes, chain }: Pick<SalePlan, 'offers' | 'routes'> & { readonly chain: FinanceChain },
+  { into }: SaleQuery,
+  {
+    withdrawn,
+    offers,
+    routes,
+    chain,
+  }: Pick<SalePlan, 'offers' | 'routes'> & {
+    readonly withdrawn: readonly HoldingExit[]
+    readonly chain: FinanceChain
+  },
 ): SalePlan {
-  const withdrawn = listWithdrawn(exits.list(), arrived)
   const steps: ExitStep[] = withdrawn.flatMap((exit) => exit.steps)
   const loans = new Map<Address, number>()
   for (const { token, lent } of offers) {
@@ -186,12 +200,13 @@ function createPlan(
   return { offers, routes, sales, loans, unit: isTooLarge ? undefined : { steps, parties } }
 }
 
-/** Exits of liquidity of which something arrives. */
-function listWithdrawn(exits: readonly HoldingExit[], arrived: readonly Row[]): readonly HoldingExit[] {
+/** Exits of the worthiest liquidity of which something arrives. */
+function listWithdrawn({ exits, arrived }: SaleQuery): readonly HoldingExit[] {
+  const exitByKey = new Map(exits.list().map((exit) => [toUnitKey(exit.position), exit]))
   const keys = new Set(
     arrived.flatMap(({ kind, position }) => (kind === 'liquidity' && position !== null ? toUnitKey(position) : [])),
   )
-  return exits.filter(({ position }) => keys.has(toUnitKey(position)))
+  return [...keys].flatMap((key) => exitByKey.get(key) ?? []).slice(0, WITHDRAWN_MAX)
 }
 
 /** Wraps the native token, and sells to the pools. */
@@ -304,13 +319,9 @@ function computeAtPrice(amount: bigint, hops: readonly SaleHop[]): bigint {
   }, amount)
 }
 
-/** Sums what arrives of a token, by default whatever it is but a debt. */
-function sumOwn(
-  arrived: readonly Row[],
-  token: Address,
-  kinds: readonly Row['kind'][] = ['wallet', 'liquidity', 'supplied'],
-): bigint {
-  return sumAmounts(arrived.filter((row) => row.token.address === token && kinds.includes(row.kind)))
+/** Sums what arrives of a token, whatever it is but a debt. */
+function sumOwn(arrived: readonly Row[], token: Address): bigint {
+  return sumAmounts(arrived.filter((row) => row.token.address === token && row.kind !== 'borrowed'))
 }
 
 function sumAmounts(items: readonly { readonly amount: bigint }[]): bigint {
