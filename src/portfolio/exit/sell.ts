@@ -83,7 +83,8 @@ export interface SaleReader {
   /**
    * Executes the withdrawals of liquidity again, and sells in the same call what arrives: token by token, the worthiest
    * first, each in the pool of Uniswap V3 that prices it or over one more. What other contracts pay is lent to the wallet
-   * for it, because paying it moves no pool, and so is what positions pay beyond the worthiest. Throws `UnavailableError` if the chain cannot be read.
+   * for it, because paying it moves no pool, and so is what positions pay beyond the worthiest. Nothing is sold of a
+   * wallet with code of its own. Throws `UnavailableError` if the chain cannot be read.
    */
   read(query: SaleQuery, work: Work): Promise<Sale>
 }
@@ -113,12 +114,12 @@ export function createSaleReader(options: {
             const plan = createPlan(query, { withdrawn, offers, routes, chain })
             if (plan.sales.length === 0) return toSale(query, plan, undefined)
             if (plan.unit === undefined) return toSale(query, plan, { kind: 'too_costly' })
-            const { units } = await executeUnits(
+            const { units, hasOwnCode } = await executeUnits(
               endpoint,
               { wallet, units: [plan.unit], lenders, block, clock, untilMs },
               within,
             )
-            return toSale(query, plan, units[0])
+            return toSale(query, plan, hasOwnCode ? { kind: 'own_code' } : units[0])
           },
           { work, budgetMs: BUDGET_MS, ...(isDated && { past: block }) },
         ))
@@ -243,7 +244,10 @@ function toTraded(token: string, { nativeCurrency }: FinanceChain): Address {
   return token === zeroAddress ? (nativeCurrency?.wrapped ?? zeroAddress) : (token as Address)
 }
 
-function toSale(query: SaleQuery, plan: SalePlan, outcome: UnitOutcome | undefined): Sale {
+/** What came of the call; `own_code`: it had to replace the wallet's own code, which might not sell so. */
+type SaleOutcome = UnitOutcome | { readonly kind: 'own_code' }
+
+function toSale(query: SaleQuery, plan: SalePlan, outcome: SaleOutcome | undefined): Sale {
   const { arrived, outside, into } = query
   const { offers, routes } = plan
   const sold = offers.map((offer) => toSoldToken(offer, plan, outcome))
@@ -263,7 +267,7 @@ function toSale(query: SaleQuery, plan: SalePlan, outcome: UnitOutcome | undefin
   }
 }
 
-function toSoldToken(offer: Offer, plan: SalePlan, outcome: UnitOutcome | undefined): SoldToken {
+function toSoldToken(offer: Offer, plan: SalePlan, outcome: SaleOutcome | undefined): SoldToken {
   const { token, amount } = offer
   const sale = plan.sales.find((each) => each.offer === offer)
   const pools = sale?.hops.map(({ pool }) => pool) ?? []
@@ -271,6 +275,8 @@ function toSoldToken(offer: Offer, plan: SalePlan, outcome: UnitOutcome | undefi
     return { token, amount, brings: undefined, pools, impact: undefined, blockage }
   }
   if (outcome?.kind === 'unsupported') return refuse({ reason: 'unsupported', detail: 'No endpoint executes the sale' })
+  if (outcome?.kind === 'own_code')
+    return refuse({ reason: 'unsupported', detail: 'The wallet has code of its own, and sales replace it' })
   if (sale === undefined) return refuse({ reason: 'no_pool', detail: 'No pool of it leads to the other token' })
   if (outcome?.kind !== 'run')
     return refuse({ reason: 'too_costly', detail: 'Withdrawing and selling use up the gas of a call, or its time' })

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, encodeFunctionData, erc20Abi, formatUnits, zeroAddress } from 'viem'
+import { type Address, encodeFunctionData, erc20Abi, formatUnits, getAddress, zeroAddress } from 'viem'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
+import { ownCreationCode } from '../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { amounts, usdToRaw } from '../../devnet/scenario.ts'
@@ -98,6 +99,16 @@ test('where no endpoint executes it, it is unsupported, and what is there alread
   faulty.rule(() => undefined)
   expect(sale?.sold).toMatchObject([{ brings: null, blocked_by: 'unsupported' }])
   expect(sale?.brings.raw).toBe(String(usdToRaw(TOKENS.usdc, 3_000)))
+})
+
+test('of a wallet with code of its own nothing is sold, and why is said', async () => {
+  const [receipt] = await devnet.send([{ from: BANK, data: ownCreationCode('Actor') }])
+  const contract = getAddress(receipt?.contractAddress ?? '0x')
+  await devnet.send([TOKENS.weth, TOKENS.usdc].map((token) => pay(token.address, contract, usdToRaw(token, 500))))
+  const { sale } = await ask(contract, USDC)
+  const detail = 'The wallet has code of its own, and sales replace it'
+  expect(sale?.sold).toMatchObject([{ brings: null, blocked_by: 'unsupported', detail }])
+  expect(sale?.brings.raw).toBe(String(usdToRaw(TOKENS.usdc, 500)))
 })
 
 test('what more positions than one call withdraws pay is lent, and all of it is sold', async () => {
