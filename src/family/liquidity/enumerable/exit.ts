@@ -11,6 +11,8 @@ import type { Custodian } from '../protocol.ts'
 const DECREASE = toFunctionSelector('decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))')
 const COLLECT = toFunctionSelector('collect((uint256,address,uint128,uint128))')
 const MULTICALL = toFunctionSelector('multicall(bytes[])')
+/** Parts that the manager pays; rewards, of the same token too, come from its custodian. */
+const COLLECTED = ['principal', 'fees', 'withdrawn', 'owed']
 const UINT128_MAX = 2n ** 128n - 1n
 
 /** `NonfungiblePositionManager` and `UniswapV3Pool` have one text for a token that refuses: that of `TransferHelper`. */
@@ -48,6 +50,7 @@ export function exitPosition(position: ExitedPosition, exitCustody?: ExitCustody
   const to = custody?.to ?? deployment.manager
   const collect = (amount0: bigint, amount1: bigint, isFallback: boolean): HoldingStep => ({
     kind: 'liquidity',
+    parts: COLLECTED,
     tokens: [token0.address, token1.address],
     isFallback,
     calls: [{ to, data: encodeCall(COLLECT, tokenId, owner, amount0, amount1) }],
