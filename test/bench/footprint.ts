@@ -18,7 +18,7 @@ const AS_OPERATORS = 'unset MIMALLOC_PURGE_DELAY _RJEM_MALLOC_CONF; exec "$@"'
 const EXECUTABLE = join(import.meta.dir, '../../dist/walletscope')
 
 /**
- * Measures what the executable takes before anybody asks it anything, with its own configuration: its size, the CPU of its
+ * Measures what the executable takes before any request, with its own configuration: its size, the CPU of its
  * short commands, its first and its warm start beside the start of the PostgreSQL inside alone, and memory and CPU of an
  * idle service with its database.
  */
@@ -81,7 +81,7 @@ async function measurePostgres({ directory }: Program): Promise<number> {
   return tookMs
 }
 
-/** Memory and CPU of a service and its database that nobody asks for `ms`, after as long to settle. */
+/** Memory and CPU of a service and its database without requests for `ms`, after as long to settle. */
 async function measureIdle(program: Program, ms: number) {
   const service = await spawnService(program)
   try {

@@ -29,7 +29,7 @@ const TARGETS: Readonly<Record<string, readonly [wall: number, cpu: number | und
   C: [3, undefined],
 }
 
-/** A chain, and the endpoint that everybody asks; requests are counted where the endpoint is not the node itself. */
+/** A chain, and the endpoint that all ask; requests are counted where the endpoint is not the node itself. */
 interface Case {
   readonly name: string
   readonly says: string

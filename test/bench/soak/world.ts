@@ -16,7 +16,7 @@ export interface SoakWorld {
   readonly rpcUrl: string
   readonly solanaUrl: string
   readonly kinds: Readonly<Record<string, Ask>>
-  /** Mines a block in which somebody trades; nobody's positions change. */
+  /** Mines a block with trades; no position changes. */
   trade(): Promise<void>
   stop(): Promise<void>
 }

@@ -126,7 +126,7 @@ describe('a receipt of an exit', () => {
 const PROVEN = ['debtor', 'hooked', 'positions'] as const
 
 const WORD: Hex = `0x${'34'.repeat(32)}`
-const SOMEBODY: Hex = `0x${'12'.repeat(20)}`
+const STRANGER: Hex = `0x${'12'.repeat(20)}`
 
 type Read = Payload['reads'][number]
 type Call = Read['calls'][number]
@@ -157,8 +157,8 @@ const LIES: readonly (readonly [what: string, change: (payload: Payload) => unkn
     },
   ],
   ['no account with other code', (payload) => delete (getExecuted(payload) as Call).others],
-  ['an account more', (payload) => getExecuted(payload).others.push({ address: SOMEBODY })],
-  ['another account', (payload) => changeOther(payload, { address: SOMEBODY })],
+  ['an account more', (payload) => getExecuted(payload).others.push({ address: STRANGER })],
+  ['another account', (payload) => changeOther(payload, { address: STRANGER })],
   ['other code', (payload) => changeOther(payload, { code: WORD })],
   ['a word of storage', (payload) => changeOther(payload, { storage: [{ slot: WORD, word: WORD }] })],
   [
