@@ -13,11 +13,13 @@ const SUBJECT_WORDS = 'Position to watch, by the fields of its family.'
 
 /** Describes the field `subject`. */
 export function describeSubject<Input>(families: readonly WatchableFamily[]) {
-  const kinds = families.flatMap(({ family, subject, chainIds: [chainId] }) =>
-    chainId === undefined ? [] : [nameKind(family, 'Subject', createJsonSchema(subject(chainId)))],
+  const open = { type: 'object', additionalProperties: {} }
+  // A family that is served on no chain has no schema for one, and is refused by its name.
+  const kinds = families.map(({ family, subject, chainIds: [chainId] }) =>
+    chainId === undefined ? open : nameKind(family, 'Subject', createJsonSchema(subject(chainId))),
   )
   return documented<Input>({
-    ...unite(kinds, { type: 'object', additionalProperties: {} }),
+    ...unite(kinds, open),
     description: SUBJECT_WORDS,
   })
 }
@@ -72,5 +74,6 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** Any of these schemas; `none` if there are none, as by configuration. */
 function unite(schemas: readonly JsonSchema[], none: JsonSchema): JsonSchema {
-  return schemas.length === 0 ? none : { oneOf: schemas }
+  const [only = none, ...others] = new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()
+  return others.length === 0 ? only : { anyOf: [only, ...others] }
 }

@@ -56,6 +56,11 @@ describe('several wallets', async () => {
       const { devnet, url } = stage.scene
       const { provider, spammed } = devnet.wallets
       await placeNames(devnet)
+      // The service may know the block before the names for a moment.
+      await waitFor('the names to be known', async () => {
+        const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
+        return (await fetch(new URL('v1/names?name=provider.eth', url), { headers })).ok
+      })
       const page = await start()
       const wallet = page.getByRole('textbox', { name: 'Wallet' })
       for (const [name, why] of [
