@@ -16,9 +16,10 @@ export interface RawAnswer {
   readonly body: string
 }
 
-const TIMEOUT_MS = 15_000
+/** A proof of an exit takes longest: the node names hundreds of accounts for it. */
+const TIMEOUT_MS = 60_000
 
-/** Sends one request and reads its answer to the end. Throws when the connection breaks or nothing comes in 15 s. */
+/** Sends one request and reads its answer to the end. Throws when the connection breaks or nothing comes within `TIMEOUT_MS`. */
 export function ask(port: number, request: RawRequest): Promise<RawAnswer> {
   const body = Buffer.from(request.body ?? '')
   const headers: Record<string, string> = { Host: `127.0.0.1:${port}`, ...request.headers, Connection: 'close' }
