@@ -16,22 +16,32 @@ function getFormulaPath({ family, name }: { readonly family: string; readonly na
   return `formulas#${family}.${name}`
 }
 
-/** Derives a figure's unit from its name: percentages, US dollars, ratios where 1 is 100 %, amounts of tokens. */
-export function getUnit(name: string): string {
-  if (/percentage/i.test(name)) return 'percent'
-  if (/^(amount|current|lower|upper)$/.test(name))
-    return name === 'amount' ? 'whole tokens' : 'whole tokens of the other'
-  return /apy|ltv|leverage|utilization|threshold|factor/i.test(name) ? 'ratio' : 'US dollars'
+/** Units by the digits of a format: each kind of figure has its own (`finance/figure.ts`). */
+const UNITS: readonly (readonly [digits: RegExp, unit: string])[] = [
+  [/ or MAX$|\b8 digits/, 'ratio'],
+  [/\b4 digits/, 'percent'],
+  [/\b6 digits/, 'US dollars'],
+]
+
+/**
+ * Tells a figure's unit by its format; of one with all digits, which is a price, a price of one token in the other, or an
+ * amount, by its name.
+ */
+export function getUnit(name: string, format: string): string {
+  const [, unit] = UNITS.find(([digits]) => digits.test(format)) ?? []
+  if (unit !== undefined) return unit
+  if (/usd$/.test(name)) return 'US dollars'
+  return /^(current|lower|upper)$/.test(name) ? 'whole tokens of the other' : 'whole tokens'
 }
 
 /** Adds unit and formula to the figures of a family's answer. */
 export function linkFigures(schema: JsonSchema, family: string): JsonSchema {
   const link = (node: JsonSchema, name: string): JsonSchema => {
-    const { properties, items, anyOf } = node
+    const { properties, items, anyOf, 'x-format': format } = node
     const fields = Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>)
     return {
       ...node,
-      ...(isFigure(name, node['x-format']) ? toLinks(family, name) : {}),
+      ...(isFigure(name, format) ? toLinks({ family, name, format }) : {}),
       ...(properties === undefined
         ? {}
         : { properties: Object.fromEntries(fields.map(([key, field]) => [key, link(field, key)])) }),
@@ -42,6 +52,6 @@ export function linkFigures(schema: JsonSchema, family: string): JsonSchema {
   return link(schema, '')
 }
 
-function toLinks(family: string, name: string): JsonSchema {
-  return { 'x-unit': getUnit(name), [FORMULA_LINK]: { url: getFormulaPath({ family, name }) } }
+function toLinks(figure: { readonly family: string; readonly name: string; readonly format: string }): JsonSchema {
+  return { 'x-unit': getUnit(figure.name, figure.format), [FORMULA_LINK]: { url: getFormulaPath(figure) } }
 }

@@ -135,9 +135,10 @@ ${rows.join('\n')}
 }
 
 function renderRow({ family, name, formats }: Figure, formulas: readonly Formula[]): string {
+  const units = family === EXPLORE ? [] : new Set(formats.map((format) => getUnit(name, format)))
   const cells = [
     formulas.map(({ text }) => renderProse(text)),
-    [[getUnit(name), ...formats].map(escapeHtml).join('; ')],
+    [[...units, ...formats].map(escapeHtml).join('; ')],
     formulas.flatMap(({ source }) => (source === null ? [] : [renderProse(source)])),
     formulas.map(({ code, proofs }) =>
       [code, ...proofs].map((each) => `<code>${escapeHtml(each)}</code>`).join('<br>'),

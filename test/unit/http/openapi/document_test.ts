@@ -217,6 +217,17 @@ describe('openapiDocument()', () => {
       const bare = links.filter(([, unit]) => unit === undefined).map(([place]) => place)
       // The last is the parameter itself, repeated.
       expect(bare).toEqual(['getKaminoRisk.data.target_health_factor'])
+      expect(Object.fromEntries(links.map(([place, unit]) => [place, unit]))).toMatchObject({
+        'AaveV3Position.netWorthUSD': 'US dollars',
+        'AaveV3Position.healthFactor': 'ratio',
+        'AaveV4Position.riskPremium': 'ratio',
+        'AaveV4BorrowedAsset.premium': 'whole tokens',
+        'AaveV3Calculations.currentLtvPercentage': 'percent',
+        'Asset.price_usd': 'US dollars',
+        'FlowPrice.usd': 'US dollars',
+        'RangePrices.lower': 'whole tokens of the other',
+        'TokenAmount.amount': 'whole tokens',
+      })
       expect(Object.fromEntries(links.map(([place, , url]) => [place, url]))).toMatchObject({
         'AaveV3Position.netWorthUSD': 'formulas#aave-v3.netWorthUSD',
         'ProfitAndLoss.pnl_usd_value': undefined,
