@@ -1,92 +1,88 @@
 import * as v from 'valibot'
+import { withWords } from '../../lib/text/text_format.ts'
 import { createJsonSchema } from '../route/json_schema.ts'
 import { REQUEST_ID } from './responses.ts'
-
-/** Adds a description to a field. */
-function described<const Schema extends v.GenericSchema>(schema: Schema, words: string) {
-  return v.pipe(schema, v.description(words))
-}
 
 const integer = v.pipe(v.number(), v.integer())
 const endpointNumbers = v.pipe(v.array(v.pipe(v.number(), v.integer(), v.minValue(1))), v.readonly())
 
 const reason = v.strictObject({
-  part: described(v.string(), '`process`, `database`, `chain 1`, or `triggers of chain 1`.'),
-  reason: described(v.string(), 'For people.'),
+  part: withWords('`process`, `database`, `chain 1`, or `triggers of chain 1`.', v.string()),
+  reason: withWords('For people.', v.string()),
 })
 
 const history = v.strictObject({
-  stopped: described(v.boolean(), 'A final block was replaced.'),
-  percent: described(
-    v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100))),
+  stopped: withWords('A final block was replaced.', v.boolean()),
+  percent: withWords(
     'Progress of global scans; null if none is needed.',
+    v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100))),
   ),
-  trouble: described(v.nullable(v.string()), 'Why it cannot continue; null if it can.'),
+  trouble: withWords('Why it cannot continue; null if it can.', v.nullable(v.string())),
 })
 
 const triggers = v.strictObject({
-  chain_id: described(integer, 'Id of the chain.'),
-  finality: described(v.string(), 'The blocks that count for them.'),
-  holder: described(v.nullable(v.string()), 'The process that evaluates them; null if none does.'),
-  block: described(v.nullable(integer), 'The last evaluated block; null before the first.'),
-  age_sec: described(v.nullable(integer), 'Age of that evaluation.'),
-  blind_since: described(
-    v.nullable(v.string()),
+  chain_id: withWords('Id of the chain.', integer),
+  finality: withWords('The blocks that count for them.', v.string()),
+  holder: withWords('The process that evaluates them; null if none does.', v.nullable(v.string())),
+  block: withWords('The last evaluated block; null before the first.', v.nullable(integer)),
+  age_sec: withWords('Age of that evaluation.', v.nullable(integer)),
+  blind_since: withWords(
     'Since when some are not evaluated, once their owners were notified; ISO 8601.',
+    v.nullable(v.string()),
   ),
 })
 
 const readiness = v.strictObject({
-  status: described(v.picklist(['ready', 'draining', 'not_ready']), 'draining: it is about to stop.'),
-  reasons: described(
-    v.array(reason),
+  status: withWords('draining: it is about to stop.', v.picklist(['ready', 'draining', 'not_ready'])),
+  reasons: withWords(
     'What does not answer, even if readiness does not depend on it, as on one chain of several.',
+    v.array(reason),
   ),
-  database: described(v.boolean(), 'Whether the database answers.'),
-  chains: described(v.record(v.string(), v.boolean()), 'By chain id.'),
-  history: described(
-    v.record(v.string(), history),
+  database: withWords('Whether the database answers.', v.boolean()),
+  chains: withWords('By chain id.', v.record(v.string(), v.boolean())),
+  history: withWords(
     'By chain id, where history is stored. Readiness does not depend on it.',
+    v.record(v.string(), history),
   ),
-  quorum: described(
+  quorum: withWords(
+    'By chain id, where several endpoints must give the same bytes: those that did not within the last ten minutes, ' +
+      'by their position in the configuration, from 1.',
     v.record(
       v.string(),
       v.strictObject({
-        contradicted: described(endpointNumbers, 'Their bytes differ from the quorum.'),
-        absent: described(endpointNumbers, 'They gave no answer when the quorum needed it.'),
+        contradicted: withWords('Their bytes differ from the quorum.', endpointNumbers),
+        absent: withWords('They gave no answer when the quorum needed it.', endpointNumbers),
       }),
     ),
-    'By chain id, where several endpoints must give the same bytes: those that did not within the last ten minutes, ' +
-      'by their position in the configuration, from 1.',
   ),
-  triggers: described(
-    v.array(triggers),
+  triggers: withWords(
     'How far triggers are evaluated, by any process. Readiness does not depend on it.',
+    v.array(triggers),
   ),
-  solana: described(
+  solana: withWords(
+    'What endpoints of Solana offer, in the order of the configuration; null: not checked recently.',
     v.array(
       v.strictObject({
-        lists_token_accounts: described(v.nullable(v.boolean()), 'Positions of a wallet are found by them.'),
-        searches_programs: described(v.nullable(v.boolean()), 'Without one that does, some obligations are missed.'),
+        lists_token_accounts: withWords('Positions of a wallet are found by them.', v.nullable(v.boolean())),
+        searches_programs: withWords('Without one that does, some obligations are missed.', v.nullable(v.boolean())),
       }),
     ),
-    'What endpoints of Solana offer, in the order of the configuration; null: not checked recently.',
   ),
-  standby: described(
+  standby: withWords(
+    'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is unreachable, the primary reads.',
     v.union([
       v.strictObject({
-        answers: described(v.boolean(), 'Whether it answers.'),
-        lag_bytes: described(v.nullable(v.number()), 'What it has yet to replay; null if it does not answer.'),
-        lag_seconds: described(
-          v.nullable(v.number()),
+        answers: withWords('Whether it answers.', v.boolean()),
+        lag_bytes: withWords('What it has yet to replay; null if it does not answer.', v.nullable(v.number())),
+        lag_seconds: withWords(
           'Since the last change that it has replayed; 0 if it has replayed all.',
+          v.nullable(v.number()),
         ),
       }),
       v.null(),
     ]),
-    'The standby of `DATABASE_READ_URL`. Readiness does not depend on it: if it is unreachable, the primary reads.',
   ),
-  request_id: described(v.string(), REQUEST_ID.description),
+  request_id: withWords(REQUEST_ID.description, v.string()),
 })
 
 /** Schema of the answer of `/readyz`. */
