@@ -48,7 +48,7 @@ FROM scratch
 ARG REVISION=
 LABEL org.opencontainers.image.title="walletscope" \
       org.opencontainers.image.description="What does this wallet hold, earn, owe and risk? On-chain positions over HTTP, self-hosted, in one executable." \
-      org.opencontainers.image.version="0.7.0" \
+      org.opencontainers.image.version="0.8.0" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /image /
