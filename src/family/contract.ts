@@ -116,7 +116,10 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
   /** Mistakes between the parts of a setting: "manager 0x… of chain 1 is described twice". */
   readonly findMistakes?: (setting: Setting, chainId: number) => readonly string[]
   readonly routes: (setup: FamilySetup<Setting>) => readonly Route[]
-  /** Reader of wallets' holdings, for portfolios; absent if the family does not support it. */
+  /**
+   * Reader of wallets' holdings, for portfolios, with what is to be seen to and what they earn (`listOutlooks`), for
+   * overviews; absent if the family does not support it.
+   */
   readonly holdings?: (setup: FamilySetup<Setting>) => HoldingsReader
   /** The same on Solana; undefined without an endpoint. */
   readonly accountHoldings?: (setup: FamilySetup<Setting>) => AccountHoldingsReader | undefined

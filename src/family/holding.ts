@@ -13,6 +13,7 @@ import type { Withdrawable } from '../finance/withdrawable.ts'
 import type { Work } from '../lib/async/work.ts'
 import type { HoldingExit } from './exit.ts'
 import type { FamilyTarget } from './moment.ts'
+import type { PositionOutlook } from './outlook.ts'
 
 /** An amount of one token that a wallet holds or owes in a position of a family. */
 export interface Holding {
@@ -104,6 +105,8 @@ export interface Holdings {
   readonly emptied?: readonly Address[]
   /** Holdings missing from `rows`, in words for a list: `2 positions of uniswap-v3 that cannot be decoded`. */
   readonly notRead: readonly string[]
+  /** What is to be seen to at the positions, and what they earn, from the same state; absent if the family does not say. */
+  readonly listOutlooks?: () => readonly PositionOutlook[]
   /** How the rows are taken out; absent if the family does not say. */
   readonly listExits?: () => readonly HoldingExit[]
   /** Contracts of the family that hold what many own: they lend it to the execution of exits of other families. */
@@ -174,6 +177,8 @@ export interface AccountHoldings {
   readonly ownTokens: readonly string[]
   /** Holdings missing from `rows`, in words for a list. */
   readonly notRead: readonly string[]
+  /** As of `Holdings`. */
+  readonly listOutlooks?: () => readonly PositionOutlook[]
   /** How the positions were found; absent if no other method could find more. */
   readonly search?: HoldingsSearch
 }

@@ -2,6 +2,8 @@ import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { exitAccounts } from './exit.ts'
 import { getMarketTokens, toHoldings } from './present/holdings.ts'
+import { outlookMarkets } from './present/outlook.ts'
+import { interpret } from './read/position.ts'
 import type { LendingReader } from './read/read.ts'
 
 /** Creates the reader of a wallet's supplies and debts as rows of a portfolio. */
@@ -34,6 +36,7 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'pa
           rows,
           ownTokens: getMarketTokens(read),
           notRead: [],
+          listOutlooks: () => outlookMarkets(interpret(read, { deployments, wallets: [wallet] })),
           listExits: () => exitAccounts(read, { wallet, deployments, rows }),
           lenders: read.tokens.map(({ supplyToken }) => supplyToken),
         }

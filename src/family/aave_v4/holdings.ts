@@ -3,8 +3,9 @@ import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { exitAccount } from './exit.ts'
 import { toHoldings } from './present/holdings.ts'
+import { outlookSpokes } from './present/outlook.ts'
 import type { RawRead } from './read/abi.ts'
-import { type CompleteAccount, completeAccounts } from './read/position.ts'
+import { type CompleteAccount, completeAccounts, interpret } from './read/position.ts'
 import type { SpokeReader } from './read/read.ts'
 import type { AaveV4Spoke } from './table.ts'
 
@@ -36,6 +37,7 @@ export function createHoldingsReader(reader: SpokeReader): HoldingsReader {
           rows: accounts.flatMap(toHoldings),
           ownTokens: [],
           notRead: listUnread(read, configured.deployments),
+          listOutlooks: () => outlookSpokes(interpret(read, { spokes, wallets: [wallet] })),
           listExits: () => accounts.map(exitAccount),
           lenders: listHubs(accounts),
         }

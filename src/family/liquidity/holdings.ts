@@ -1,10 +1,13 @@
-import { type Address, checksumAddress } from 'viem'
+import { type Address, checksumAddress, isAddressEqual } from 'viem'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import type { PricedToken } from '../../finance/token/priced_token.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { minBigint } from '../../lib/number/fixed_point.ts'
 import { addLiquidityRow, addLiquidityRows, countOmitted, type Holding, type HoldingsReader } from '../holding.ts'
+import type { PositionOutlook } from '../outlook.ts'
+import type { UnreadablePosition } from './list/classify.ts'
+import { outlookLiquidity, outlookUnreadable } from './outlook.ts'
 import type {
   BriefPosition,
   LiquidityDeployment,
@@ -60,6 +63,32 @@ export function createHoldingsReader<
     return rows
   }
 
+  function outlookPosition(position: Position): PositionOutlook {
+    const { deployment, tokenId, liquidity, tickLower, tickUpper, token0, token1, pool } = position
+    return outlookLiquidity({
+      position: toIds(position),
+      code: protocol.getCode(deployment),
+      tokenId: `${tokenId}`,
+      liquidity,
+      tickLower,
+      tickUpper,
+      tick: pool.tick,
+      tokens: [token0, token1],
+      owed: protocol.computeHeldAmounts(position).owed,
+      isCredited: withdrawn?.isOwed(position) ?? false,
+    })
+  }
+
+  function outlookBroken(
+    { manager, tokenId, reason }: UnreadablePosition,
+    deployments: readonly Deployment[],
+  ): PositionOutlook[] {
+    const deployment = deployments.find((each) => isAddressEqual(getManager(each), manager))
+    if (deployment === undefined) return []
+    const position = { family, manager_address: getManagerAddress(deployment), token_id: `${tokenId}` }
+    return [outlookUnreadable({ position, code: protocol.getCode(deployment) }, { tokenId: `${tokenId}`, reason })]
+  }
+
   return {
     chainIds: new Set(reader.targets.keys()),
     async open(wallet, { client, block }, work) {
@@ -87,6 +116,10 @@ export function createHoldingsReader<
           ownTokens: [],
           emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
+          listOutlooks: () => [
+            ...positions.map(outlookPosition),
+            ...unreadable.flatMap((each) => outlookBroken(each, deployments)),
+          ],
           listExits: () => positions.map((each) => ({ position: toIds(each), ...exitPosition(each) })),
           lenders: listLenders === undefined ? [] : deployments.flatMap(listLenders),
         }

@@ -5,6 +5,7 @@ import type { Testimony } from '../contract.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { exitMarket } from './exit.ts'
 import { toHoldings } from './present/holdings.ts'
+import { outlookMarket } from './present/outlook.ts'
 import { type EnteredMarketsReader, type PendingMarkets, takeFirstIds } from './read/entered_markets.ts'
 import type { MorphoBlueTarget, PositionReader } from './read/read.ts'
 
@@ -50,16 +51,15 @@ export function createHoldingsReader(options: {
       ) => {
         const walletQuery = { wallet, marketIds: takeFirstIds(marketIds, positionsMax) }
         const read = await reader.ask(endpoint, { client, deployments, walletQuery, ...(at && { block: at }) }, within)
-        const heldMarkets = read.markets.flatMap((each) => {
-          if (each.kind === 'absent') return []
-          return each.kind === 'position' ? each.position : each.held
-        })
+        const heldReads = read.markets.filter((each) => each.kind !== 'absent')
+        const heldMarkets = heldReads.map((each) => (each.kind === 'position' ? each.position : each.held))
         return {
           block: read.block,
           rows: heldMarkets.flatMap((each) => toHoldings(each, known)),
           ...countOmitted({ family: 'morpho-blue', kind: 'supplied', count: marketIds.length }, positionsMax),
           ownTokens: [],
           notRead: [],
+          listOutlooks: () => heldReads.map((each) => outlookMarket(each, read.block)),
           listExits: () =>
             heldMarkets.flatMap((held) => contracts.map((morpho) => exitMarket(held, { wallet, morpho }))),
           lenders: contracts,

@@ -3,6 +3,7 @@ import { base58Address, withFull } from '../../finance/figure.ts'
 import { noPriceBecause } from '../../finance/price/price.ts'
 import { named, withWords } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
+import { outlookLiquidity, outlookUnreadable } from '../liquidity/outlook.ts'
 import { formatUsdE6OrNull, presentAmount, presentFields, presentShownFigures } from '../liquidity/present.ts'
 import {
   amount,
@@ -16,6 +17,7 @@ import {
   usdOrNullText,
   WORTH,
 } from '../liquidity/schema.ts'
+import type { PositionOutlook } from '../outlook.ts'
 import {
   computeFigures,
   type FigureInput,
@@ -194,8 +196,39 @@ export function toHoldings(position: OrcaPosition & { readonly figureState: Figu
   ]
 }
 
+/** Says what is to be seen to at a position. Its fees of a day cannot be told: endpoints keep no past state. */
+export function outlookPosition(position: OrcaPosition & { readonly figureState: FigureState }): PositionOutlook {
+  const { tokenId, state, pool, tokenA, tokenB, figureState } = position
+  const { fees } = computeFigures({ ...position, ...figureState })
+  return outlookLiquidity({
+    position: nameHeld(position),
+    code: CODE,
+    tokenId,
+    liquidity: state.liquidity,
+    tickLower: state.tickLower,
+    tickUpper: state.tickUpper,
+    tick: pool.tick,
+    tokens: [tokenA, tokenB],
+    owed: { amount0: toReceivedAmount(fees.amount0, tokenA), amount1: toReceivedAmount(fees.amount1, tokenB) },
+    // The program pays what is withdrawn at once.
+    isCredited: false,
+  })
+}
+
+/** Says that a position cannot be read, and why. */
+export function outlookBroken(held: HeldName, reason: string): PositionOutlook {
+  return outlookUnreadable({ position: nameHeld(held), code: CODE }, { tokenId: held.tokenId, reason })
+}
+
+/** What names a position in rows. */
+type HeldName = Pick<OrcaPosition, 'program' | 'tokenId' | 'address'>
+
+function nameHeld({ program, tokenId, address }: HeldName) {
+  return { family: 'orca-whirlpool', manager_address: program, token_id: tokenId, position_address: address }
+}
+
 function createRow(
-  { slot, program, tokenId, address }: OrcaPosition,
+  { slot, ...held }: OrcaPosition,
   options: {
     readonly token: OrcaToken
     readonly amount: bigint
@@ -209,13 +242,7 @@ function createRow(
     slot,
     token,
     amount,
-    position: {
-      family: 'orca-whirlpool',
-      manager_address: program,
-      token_id: tokenId,
-      position_address: address,
-      part,
-    },
+    position: { ...nameHeld(held), part },
     price: price === undefined ? noPrice : { kind: 'price', price },
     ...(spam === undefined ? {} : { refused: { reason: 'spam', detail: spam } }),
   }

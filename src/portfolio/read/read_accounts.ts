@@ -198,7 +198,7 @@ function isCovered(
 function toAnswer(
   { wallet, held, searches }: FoundHoldings,
   { isMixed }: { readonly isMixed: boolean },
-): Pick<AssetsRead, 'assets' | 'notRead' | 'nfts' | 'searches'> {
+): Pick<AssetsRead, 'assets' | 'notRead' | 'nfts' | 'searches' | 'outlooks'> {
   const own = new Set(held.flatMap(({ ownTokens }) => ownTokens))
   const positionAssets = held.flatMap(({ rows }) =>
     rows.map(({ refused, ...row }): HeldAsset => ({ ...row, chainId: SOLANA_CHAIN_ID, refused, isUnlisted: false })),
@@ -207,6 +207,7 @@ function toAnswer(
   return {
     assets: isMixed ? assets : assets.map(({ slot: _, ...asset }) => asset),
     notRead: held.flatMap(({ notRead }) => notRead),
+    outlooks: () => held.flatMap(({ listOutlooks }) => listOutlooks?.() ?? []),
     nfts: wallet.nfts.filter((mint) => !own.has(mint)).length,
     searches,
   }

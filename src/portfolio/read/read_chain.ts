@@ -174,6 +174,7 @@ function toChainAssets(
     notRead,
     omitted: dust.omitted,
     assets: [...assets, ...dust.assets],
+    outlooks: () => holdings.flatMap(({ listOutlooks }) => listOutlooks?.() ?? []),
     exits: {
       block: balances.block,
       list: () => holdings.flatMap(({ listExits }) => listExits?.() ?? []),

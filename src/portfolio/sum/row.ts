@@ -9,6 +9,7 @@ import type {
   HoldingsSearch,
   Payable,
 } from '../../family/holding.ts'
+import type { PositionOutlook } from '../../family/outlook.ts'
 import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
 import type { Withdrawable, WithdrawalLimit } from '../../finance/withdrawable.ts'
 import type { Work } from '../../lib/async/work.ts'
@@ -74,6 +75,8 @@ export interface AssetsRead {
   readonly notRead: readonly string[]
   /** Number of single-unit tokens without decimals, which are not assets; absent if they were not read. */
   readonly nfts?: number
+  /** What its families say of the positions besides. */
+  readonly outlooks?: () => readonly PositionOutlook[]
   /** How its families' rows are taken out, and which contracts may lend to that; absent where nothing executes it. */
   readonly exits?: {
     readonly block: Block

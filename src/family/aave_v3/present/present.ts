@@ -31,7 +31,8 @@ interface PresentOptions {
   readonly full?: boolean
 }
 
-const toLending = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))
+/** Values a position, with its yields. */
+export const toLending = memoize((position: Position) => ({ totals: computeTotals(position), ...yieldLegs(position) }))
 
 const PRESENTER = createMarketPresenter<Position>({ toLending, getHealthFactor, safeBorrow, safeWithdraw })
 

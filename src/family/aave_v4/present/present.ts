@@ -37,7 +37,8 @@ import type { PresentedPosition } from './schema.ts'
 
 const BPS = 10_000n
 
-const toLending = memoize((position: Position) => computePosition(position))
+/** Values a position, with its yields. */
+export const toLending = memoize((position: Position) => computePosition(position))
 
 const PRESENTER = createMarketPresenter<Position>({ toLending, getHealthFactor, safeBorrow, safeWithdraw })
 

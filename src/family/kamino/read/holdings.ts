@@ -7,9 +7,12 @@ import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import { type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
+import type { PositionOutlook } from '../../outlook.ts'
 import { computeLegs } from '../math/position.ts'
+import { assessObligation } from '../math/risk.ts'
 import { computeTicket } from '../math/withdrawal.ts'
 import { type HeldLeg, toHoldings } from '../present/holdings.ts'
+import { outlookObligation } from '../present/outlook.ts'
 import {
   type AccountCache,
   type FoundObligations,
@@ -41,8 +44,10 @@ export function createHoldingsReader(options: {
   readonly tokens: SolanaTokens
   readonly prices: ScopePrices
   readonly trustedMarkets: ReadonlySet<string>
+  /** Duration of a slot, milliseconds. */
+  readonly slotMs: number
 }): AccountHoldingsReader {
-  const { finder, cache, snapshots, check, tokens, prices, trustedMarkets } = options
+  const { finder, cache, snapshots, check, tokens, prices, trustedMarkets, slotMs } = options
 
   function listAddresses(target: ObligationTarget): readonly string[] {
     return [...cache.listAddresses(target), ...listTokenAddresses(cache.listMints(target), target.market)]
@@ -99,6 +104,15 @@ export function createHoldingsReader(options: {
       legs.push({ ...leg, ...priced, reserve, withdrawable })
     }
     return legs
+  }
+
+  function outlookOne(group: AccountGroup, target: ObligationTarget): PositionOutlook {
+    const { address, market } = target
+    const obligation = snapshots.findObligation(group, address)
+    const snapshot = obligation && snapshots.toSnapshot(group, market, obligation)
+    const position =
+      snapshot === undefined || 'problem' in snapshot ? snapshot?.problem : assessObligation(snapshot, { slotMs })
+    return outlookObligation(target, { position, isTrusted: trustedMarkets.has(market), nowSec: group.timestampSec })
   }
 
   /** Reads a ticket's leg: empty if it is gone or paid out, `changed` if accounts are missing. */
@@ -162,7 +176,7 @@ export function createHoldingsReader(options: {
         const results = await mapCooperatively(targets, OBLIGATIONS_IN_TURN, (target, index) => {
           const group = groups[index]
           const legs = group === undefined ? 'changed' : readLegs(group, target)
-          return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs }
+          return legs === 'changed' || group === undefined ? 'changed' : { target, slot: group.slot, legs, group }
         })
         const queued = tickets.map(({ address }, index) => {
           const group = groups[targets.length + index]
@@ -172,7 +186,11 @@ export function createHoldingsReader(options: {
         if (results.includes('changed') || queued.includes('changed')) return 'changed'
         cache.noteObligations(wallet, targets)
         const positions = [...results, ...queued].filter((each) => each !== 'changed')
-        return toHoldings(positions, { by, areTicketsFound, isTrusted: (market) => trustedMarkets.has(market) })
+        const read = results.filter((each) => each !== 'changed').filter(({ legs }) => legs.length > 0)
+        return {
+          ...toHoldings(positions, { by, areTicketsFound, isTrusted: (market) => trustedMarkets.has(market) }),
+          listOutlooks: () => read.map(({ target, group }) => outlookOne(group, target)),
+        }
       },
     }
   }

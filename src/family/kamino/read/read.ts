@@ -124,6 +124,7 @@ export function createKaminoReader(options: {
       tokens: createSolanaTokens(clock),
       prices: getScopePrices(solana, { market, kamino: program }),
       trustedMarkets,
+      slotMs,
     }),
     /** True for markets of a table. Any account can make another one, and set the prices in it. */
     isTrusted: (market: string): boolean => trustedMarkets.has(market),

@@ -129,7 +129,7 @@ function formatValues({ totals, supplies, borrows }: Position) {
 }
 
 /** The health factor; undefined for a debt if the oracle does not answer or the interest cannot be accrued. */
-function computePositionHealth({
+export function computePositionHealth({
   params,
   owed,
   collateral,

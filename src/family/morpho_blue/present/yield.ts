@@ -2,7 +2,13 @@ import * as v from 'valibot'
 import { formatExact } from '../../../lib/number/decimal.ts'
 import { withWords } from '../../../lib/text/text_format.ts'
 import { walletPlace } from '../../lending/position.ts'
-import { nameUnpaidInterest, presentYieldFigures, unpaidInterest, yieldFigures } from '../../lending/yield.ts'
+import {
+  nameUnpaidInterest,
+  presentYieldFigures,
+  unpaidInterest,
+  type YieldPosition,
+  yieldFigures,
+} from '../../lending/yield.ts'
 import { computePayable } from '../math/rule.ts'
 import type { Position } from '../read/position.ts'
 import { marketIdText } from './schema.ts'
@@ -26,15 +32,21 @@ export const yieldOutput = v.strictObject({
  * @proof test/unit/family/morpho_blue/yield_test.ts
  */
 export function presentYield(position: Position) {
-  const { totals, supplies, borrows, supplied, loan } = position
+  const { supplied, loan } = position
   const payable = computePayable(position)
   if (payable === supplied) return { ...presentYieldFigures(position), incomplete: [] }
-  const [lent, ...others] = supplies
-  const paid = lent && { ...lent, value: (lent.value * payable) / supplied }
-  const paidSupplies = paid === undefined ? supplies : [paid, ...others]
   const unpaid = loan.decimals === undefined ? null : formatExact(supplied - payable, loan.decimals)
   return {
-    ...presentYieldFigures({ totals, supplies, borrows, paidSupplies }),
+    ...presentYieldFigures(toYieldPosition(position)),
     incomplete: [nameUnpaidInterest('what is lent', unpaid)],
   }
+}
+
+/** The position with its supplies as far as the market could pay them out. */
+export function toYieldPosition(position: Position): YieldPosition {
+  const { totals, supplies, borrows, supplied } = position
+  const payable = computePayable(position)
+  const [lent, ...others] = supplies
+  if (payable === supplied || lent === undefined) return position
+  return { totals, supplies, borrows, paidSupplies: [{ ...lent, value: (lent.value * payable) / supplied }, ...others] }
 }

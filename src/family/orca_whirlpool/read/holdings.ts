@@ -1,6 +1,7 @@
 import { createLru } from '../../../lib/lru.ts'
 import { type AccountHoldings, type AccountHoldingsReader, countOmitted, type HoldingsPlan } from '../../holding.ts'
-import { toHoldings } from '../present.ts'
+import type { PositionOutlook } from '../../outlook.ts'
+import { outlookBroken, outlookPosition, toHoldings } from '../present.ts'
 import type { PositionInterpretation } from './interpret.ts'
 import { comparePositions, getTokenId, type PositionItem } from './item.ts'
 import type { ItemRead, ItemsReader } from './items.ts'
@@ -75,15 +76,20 @@ function toReads(items: readonly PositionItem[]): ItemRead[] {
 function collectHoldings(reads: readonly ItemRead[], interpreted: readonly PositionInterpretation[]): AccountHoldings {
   const rows: AccountHoldings['rows'][number][] = []
   const notRead: string[] = []
+  const outlooks: PositionOutlook[] = []
   for (const [index, each] of interpreted.entries()) {
     const item = reads[index]?.item
     if (item === undefined || each.kind === 'changed') continue
-    if (each.kind === 'unreadable') notRead.push(`position ${getTokenId(item)} of ${item.program}: ${each.reason}`)
-    else {
+    if (each.kind === 'unreadable') {
+      notRead.push(`position ${getTokenId(item)} of ${item.program}: ${each.reason}`)
+      outlooks.push(outlookBroken({ ...item, tokenId: getTokenId(item) }, each.reason))
+    } else {
       const { position } = each
       const { figureState } = position
-      if (figureState !== undefined) rows.push(...toHoldings({ ...position, figureState }))
+      if (figureState === undefined) continue
+      rows.push(...toHoldings({ ...position, figureState }))
+      outlooks.push(outlookPosition({ ...position, figureState }))
     }
   }
-  return { rows, notRead, ownTokens: reads.map(({ item }) => item.held.mint) }
+  return { rows, notRead, listOutlooks: () => outlooks, ownTokens: reads.map(({ item }) => item.held.mint) }
 }
