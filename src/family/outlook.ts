@@ -1,3 +1,4 @@
+import { formatExact, rescale } from '../lib/number/decimal.ts'
 import type { Rational } from '../lib/number/rational.ts'
 
 /*
@@ -55,6 +56,19 @@ export interface PositionOutlook {
 
 /** Parts of liquidity positions that their owner can collect without withdrawing anything. */
 export const COLLECTABLE_PARTS: readonly string[] = ['fees', 'owed', 'withdrawn', 'rewards']
+
+/** Digits after the point of an amount in a sentence. */
+const SENTENCE_DIGITS = 6
+
+/** Formats an amount of a token for a sentence: rounded to six digits, unless nothing would be left. */
+export function sayAmount(
+  amount: bigint,
+  { symbol, decimals }: { symbol: string; decimals: number | undefined },
+): string {
+  if (decimals === undefined) return `${amount} units of ${symbol}`
+  const rounded = rescale(amount, { from: decimals, to: SENTENCE_DIGITS, rounding: 'half_away_from_zero' })
+  return `${rounded === 0n ? formatExact(amount, decimals) : formatExact(rounded, SENTENCE_DIGITS)} ${symbol}`
+}
 
 /** Returns the name of an exchange for people: `Pancakeswap V3` of `pancakeswap_v3`. */
 export function nameExchange(code: string): string {

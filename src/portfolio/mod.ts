@@ -9,6 +9,7 @@ import type { Route } from '../http/route/route.ts'
 import { createWork } from '../lib/async/work.ts'
 import { createExitReader, type ExitReader } from './exit/read.ts'
 import { createSaleReader, type SaleReader } from './exit/sell.ts'
+import { createOverviewReader, type OverviewReader } from './overview/read.ts'
 import { createBorrowedPriceReader } from './read/borrowed_price.ts'
 import { createAccountAssetReader } from './read/read_accounts.ts'
 import { createAssetReader } from './read/read_chain.ts'
@@ -17,6 +18,7 @@ import { assetsRoute } from './routes/assets.ts'
 import { balanceRoute } from './routes/balance.ts'
 import { exitRoute } from './routes/exit.ts'
 import type { NativeDoublesByChain } from './routes/input.ts'
+import { overviewRoute } from './routes/overview.ts'
 import type { Portfolio } from './routes/rows.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
 import { createWatcher, WATCHABLE } from './routes/watch.ts'
@@ -44,6 +46,7 @@ export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const options = { chainIds, nativeDoubles, portfolio: () => getReaders(setup).portfolio }
   const snapshots = () => getReaders(setup).snapshots
   return [
+    overviewRoute({ overviews: () => getReaders(setup).overviews }),
     balanceRoute(options),
     assetsRoute(options),
     exitRoute({ ...options, exits: () => getReaders(setup).exits, sales: () => getReaders(setup).sales }),
@@ -63,6 +66,7 @@ export function watchPortfolio(setup: PortfolioSetup): WatchableFamily {
 
 interface Readers {
   readonly portfolio: Portfolio
+  readonly overviews: OverviewReader
   readonly exits: ExitReader
   readonly sales: SaleReader
   readonly snapshots: SnapshotReader
@@ -101,14 +105,19 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
     listTokenLists,
     listOmitted: (chainId: number) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
   }
+  const wallets = createWalletReader({ clients, reader, solana: accountReader?.reader, clock })
+  const snapshotReader = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots })
   return {
-    portfolio: {
-      ...portfolio,
-      reader: createWalletReader({ clients, reader, solana: accountReader?.reader, clock }),
-    },
+    portfolio: { ...portfolio, reader: wallets },
+    overviews: createOverviewReader({
+      chainIds: setup.chainIds,
+      reader: wallets,
+      snapshots: snapshotReader,
+      clock,
+    }),
     exits: createExitReader({ clients, clock, isRecorded: services.testimony !== undefined }),
     sales: createSaleReader({ clients, clock }),
-    snapshots: createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots }),
+    snapshots: snapshotReader,
     watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }
 }

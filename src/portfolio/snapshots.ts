@@ -40,6 +40,14 @@ export interface DaySnapshot extends PortfolioFigures {
   readonly blockNumber: bigint
 }
 
+/** What a wallet was worth at a midnight. */
+export interface MidnightWorth extends Pick<PortfolioFigures, 'netWorthUsd'> {
+  /** Days since the epoch. */
+  readonly day: number
+  /** True if one endpoint alone told it. */
+  readonly isUnwitnessed: boolean
+}
+
 /** Reads daily snapshots of the value of wallets. */
 export type SnapshotReader = ReturnType<typeof createSnapshotReader>
 
@@ -98,6 +106,24 @@ export function createSnapshotReader(options: {
         isUnwitnessed: shown.some(({ witnesses }) => witnesses < QUORUM),
         cutAt: cutAt === undefined ? undefined : (shown[0]?.day ?? today),
       }
+    },
+    /**
+     * Reads what a wallet was worth at midnights, days since the epoch: US dollars, null where it cannot be told, and no
+     * entry where no endpoint has the state. Throws like `SnapshotSeries.read`.
+     */
+    async readWorths(
+      { wallet, chainId, days }: Pick<SnapshotQuery, 'wallet' | 'chainId'> & { readonly days: readonly number[] },
+      work: Work,
+    ): Promise<readonly MidnightWorth[]> {
+      const client = clients.get(chainId)
+      if (client === undefined) return []
+      const target = createTarget(client, { tokens: [], includeUnlisted: false })
+      const { snapshots: storedDays } = await snapshots.series.read({ target, wallet, days }, work)
+      return storedDays.flatMap(({ day, witnesses, figures }) =>
+        figures === undefined || !days.includes(day)
+          ? []
+          : { day, netWorthUsd: figures.netWorthUsd, isUnwitnessed: witnesses < QUORUM },
+      )
     },
     /** Takes the last midnight for all wallets with snapshots, like `takeDailySnapshots`. */
     takeDaily(work: Work): Promise<number> {

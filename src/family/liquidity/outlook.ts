@@ -1,6 +1,5 @@
 import { isInRange, type TickRange, type TokenAmounts } from '../../finance/math/liquidity.ts'
-import { formatExact } from '../../lib/number/decimal.ts'
-import { COLLECTABLE_PARTS, nameExchange, type PositionOutlook, type ToDo } from '../outlook.ts'
+import { COLLECTABLE_PARTS, nameExchange, type PositionOutlook, sayAmount, type ToDo } from '../outlook.ts'
 
 /** A token as a sentence names it. */
 interface NamedToken {
@@ -44,16 +43,14 @@ function formatDistance(ticks: number): string {
 function findUncollected(facts: LiquidityFacts): ToDo | undefined {
   const { liquidity, owed, tokens, isCredited } = facts
   if (owed.amount0 + owed.amount1 === 0n || (liquidity > 0n && !isCredited)) return undefined
-  const amounts = [...formatAmount(owed.amount0, tokens[0]), ...formatAmount(owed.amount1, tokens[1])].join(' and ')
+  const amounts = [owed.amount0, owed.amount1]
+    .flatMap((amount, index) => (amount === 0n ? [] : sayAmount(amount, tokens[index === 0 ? 0 : 1])))
+    .join(' and ')
   const text =
     liquidity === 0n
       ? `${nameFacts(facts)} has no liquidity any more, but ${amounts} was not collected.`
       : `${nameFacts(facts)} was credited with amounts that were not collected: ${amounts} with its fees.`
   return { kind: 'uncollected', text, concerns: ({ part }) => part !== undefined && COLLECTABLE_PARTS.includes(part) }
-}
-
-function formatAmount(amount: bigint, { symbol, decimals }: NamedToken): string[] {
-  return amount === 0n ? [] : [`${formatExact(amount, decimals)} ${symbol}`]
 }
 
 function nameFacts({ tokens, tokenId, code }: LiquidityFacts): string {

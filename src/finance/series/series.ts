@@ -42,6 +42,8 @@ export interface SeriesRequest<Target> {
   readonly wallet: Address
   /** Number of newest midnights to read; absent: all since the first day. */
   readonly span?: number
+  /** Midnights to read, days since the epoch, of those; absent: all. */
+  readonly days?: readonly number[]
   /** Most snapshots to return, the newest. */
   readonly max?: number | undefined
 }
@@ -83,13 +85,14 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
   async function complete(request: SeriesRequest<Target>, days: Flight['days'], work: Work) {
     const first = await findSeriesStart(request, work)
     if (first === undefined) return { isCut: false }
-    const { target, wallet, span = SNAPSHOTS_MAX } = request
+    const { target, wallet, span = SNAPSHOTS_MAX, days: chosen } = request
     const last = today()
     const stored = new Map((await store.list(target, wallet, SNAPSHOTS_MAX)).map((each) => [each.day, each]))
     const daysToTake: number[] = []
     let rechecked = 0
     // Newest first: endpoints keep those longest.
     for (let day = last; day >= first.day && last - day < span; day--) {
+      if (chosen !== undefined && !chosen.includes(day)) continue
       const storedSnapshot = stored.get(day)
       const isDoubtful = storedSnapshot !== undefined && recheck.isDue(target.client, storedSnapshot.witnesses)
       if (storedSnapshot === undefined || (isDoubtful && rechecked++ < RECHECKED_MAX)) daysToTake.push(day)
@@ -173,8 +176,8 @@ export function createSnapshotSeries<Figures, Target extends SnapshotTarget<Figu
      * `ChainUnavailableError` (disputed) if they contradict each other.
      */
     async read(request: SeriesRequest<Target>, work: Work): Promise<Series<Figures>> {
-      const { target, wallet, span = '', max = SNAPSHOTS_MAX } = request
-      const key = `${target.chainId}:${target.name}:${wallet}:${span}`
+      const { target, wallet, span = '', days = [], max = SNAPSHOTS_MAX } = request
+      const key = `${target.chainId}:${target.name}:${wallet}:${span}:${days}`
       const flight = flights.get(key) ?? startFlight(key, request)
       flight.renewInterest()
       const limit = clock.timeout(WAIT_MS)

@@ -14,7 +14,7 @@ export function balanceRoute(options: PortfolioOptions): Route {
     method: 'GET',
     path: '/v1/portfolio/balance',
     operation: 'portfolio_balance',
-    tool: { name: 'read_net_worth', title: 'Net worth of a wallet', isFirst: true },
+    tool: { name: 'read_net_worth', title: 'Net worth of a wallet' },
     summary: 'Sums what a wallet has and owes, by kind, by chain and by price confidence.',
     description:
       'Counts the native token, all listed tokens and what the families hold, at one block of each chain. Whatever is ' +
