@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /** Order matters: later styles override earlier ones. */
 const STYLES = ['base', 'parts', 'explore', 'what_if', 'life', 'account', 'text'].map((name) => `style/${name}.css`)
-const SCRIPT = /^\w+\/main\.js$/
+const SCRIPT = /^\w+\/main\.tsx$/
 
 /**
  * Collects all files of the pages, styles first: path below this folder, and text. For a macro: it runs when the module that
@@ -25,9 +25,12 @@ function collectScripts() {
   const outdir = mkdtempSync(join(tmpdir(), 'walletscope-pages-'))
   const options = ['--root=.', `--outdir=${outdir}`, '--target=browser', '--minify-syntax', '--minify-whitespace']
   try {
-    // Bundles in a separate process: Bun cannot bundle within a macro, because it would wait for itself.
-    execFileSync(process.execPath, ['build', ...paths, ...options], { cwd: import.meta.dir, stdio: 'pipe' })
-    return paths.sort().map((path) => ({ path, text: readFileSync(join(outdir, path), 'utf8') }))
+    // Bundles in a separate process: Bun cannot bundle within a macro, because it would wait for itself. Only with
+    // this NODE_ENV are the bytes the same everywhere: with that of developers Bun compiles markup in another way.
+    const env = { NODE_ENV: 'production' }
+    execFileSync(process.execPath, ['build', ...paths, ...options], { cwd: import.meta.dir, env, stdio: 'pipe' })
+    const scripts = paths.sort().map((path) => path.replace(/\.tsx$/, '.js'))
+    return scripts.map((path) => ({ path, text: readFileSync(join(outdir, path), 'utf8') }))
   } finally {
     rmSync(outdir, { recursive: true, force: true })
   }

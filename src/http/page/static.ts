@@ -7,7 +7,7 @@ import { acceptsGzip, createSharedBody, type PreparedAnswer, successAnswer } fro
 import { htmlHeaders, type Page, renderHtml } from './html.ts'
 
 interface StaticFile {
-  /** Below the folder of all files: `explore/main.js`. */
+  /** Below the folder of all files. */
   readonly path: string
   readonly text: string
 }

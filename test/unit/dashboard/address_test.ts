@@ -7,7 +7,7 @@ interface AddressModule {
 }
 
 // The pages' own files have no declarations.
-const ADDRESS: string = join(import.meta.dir, '../../../src/dashboard/lib/address.js')
+const ADDRESS: string = join(import.meta.dir, '../../../src/dashboard/lib/address.ts')
 const { cleanEntry, describeWalletError } = (await import(ADDRESS)) as AddressModule
 const DIGITS = '1c88aF7c1c88aF7c1c88aF7c1c88aF7c1c88aF7c'
 

@@ -6,7 +6,7 @@ interface Api {
   requestUnlessGone(path: string, options: { readonly key: string; readonly signal: AbortSignal }): Promise<unknown>
 }
 
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/api.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/api.ts')
 const { isolateSymbol, requestUnlessGone } = (await import(PATH)) as Api
 const { fetch } = globalThis
 afterEach(() => {

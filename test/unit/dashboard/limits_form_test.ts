@@ -10,7 +10,7 @@ interface LimitsForm {
 
 // The pages have a configuration of their own.
 const DASHBOARD = join(import.meta.dir, '../../../src/dashboard')
-const { listChanges } = (await import(join(DASHBOARD, 'operator/limits_form.js'))) as LimitsForm
+const { listChanges } = (await import(join(DASHBOARD, 'operator/limits_form.tsx'))) as LimitsForm
 
 test('a form of limits sends what was changed in it alone', () => {
   const before = { name: 'Shop', rate_limit: 5, trigger_limit: 1_000, id: 'org' }

@@ -14,7 +14,7 @@ interface Poll {
   ): Promise<void>
 }
 
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/poll.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/poll.ts')
 const { pollRepeatedly } = (await import(PATH)) as Poll
 
 function setUp(everyMs: number | undefined) {

@@ -8,7 +8,7 @@ interface Session {
   getStoredName(wallet: string): string | undefined
 }
 
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/session.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/session.ts')
 const { rememberWallet, getRecentWallets, rememberName, getStoredName } = (await import(PATH)) as Session
 
 const WALLET = '0xf9Af3629b1e07972A90b7F86B7c23B0795A87952'

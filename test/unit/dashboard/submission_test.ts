@@ -16,7 +16,7 @@ interface Submission {
 }
 
 // The pages have a configuration of their own.
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/submission.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/submission.ts')
 const { createSubmission, describeUncertainty } = (await import(PATH)) as Submission
 
 const GRANT = { path: 'grants', method: 'POST', body: { credits: 500 } }

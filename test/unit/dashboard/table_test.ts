@@ -6,7 +6,7 @@ interface Tables {
   findPageWithRows(page: { readonly data: readonly unknown[]; readonly pagination: object }): number | undefined
 }
 
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/part/table.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/part/table.tsx')
 const { findPageWithRows, namePageSteps } = (await import(PATH)) as Tables
 
 test('a page that lost its rows gives way to the last one, and only an empty list is empty', () => {

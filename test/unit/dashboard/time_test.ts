@@ -10,8 +10,8 @@ interface Api {
 }
 
 const DASHBOARD = join(import.meta.dir, '../../../src/dashboard')
-const { parseMoment } = (await import(join(DASHBOARD, 'lib/time.js'))) as Times
-const { parseDate } = (await import(join(DASHBOARD, 'lib/api.js'))) as Api
+const { parseMoment } = (await import(join(DASHBOARD, 'lib/time.ts'))) as Times
+const { parseDate } = (await import(join(DASHBOARD, 'lib/api.ts'))) as Api
 
 test('a moment without a zone is UTC, wherever the reader is', () => {
   const noon = Date.UTC(2026, 10, 27, 12) / 1000
@@ -33,8 +33,8 @@ test('an answer is as old as its service says', () => {
 })
 
 test("no figure depends on the reader's clock", () => {
-  const scripts = readdirSync(DASHBOARD, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.js'))
+  const scripts = readdirSync(DASHBOARD, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
   const uses = scripts.filter((path) => /Date\.now\(|new Date\(\)/.test(readFileSync(join(DASHBOARD, path), 'utf8')))
   // It stands in for an answer without a date.
-  expect(uses).toEqual(['lib/api.js'])
+  expect(uses).toEqual(['lib/api.ts'])
 })

@@ -16,7 +16,7 @@ interface Unsaved {
   }
 }
 
-const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/unsaved.js')
+const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/unsaved.ts')
 const { createUnsavedSecrets } = (await import(PATH)) as Unsaved
 
 test('a second secret does not take the place of the first, and each stays until it is saved', () => {

@@ -31,7 +31,7 @@ function priceTable(): string {
 async function pricesOnPages(document: string): Promise<unknown> {
   const answer = Object.assign(async () => new Response(document), { preconnect: () => {} })
   const fetched = spyOn(globalThis, 'fetch').mockImplementation(answer)
-  const catalog: string = join(import.meta.dir, '../../../src/dashboard/lib/catalog.js')
+  const catalog: string = join(import.meta.dir, '../../../src/dashboard/lib/catalog.ts')
   try {
     const { credits, liquidity } = await (await import(catalog)).readCatalog()
     return { ...credits, liquidity }

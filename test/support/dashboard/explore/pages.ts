@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { PresentedPosition } from '../../../../src/family/aave_v3/present/schema.ts'
 
 /*
- * Calculations of the pages, for tests. The pages are plain JavaScript, which this compiler does not read, so their types
- * are declared here.
+ * Calculations of the pages, for tests. The pages are compiled apart, with the types of browsers, so what tests use of them is
+ * declared here.
  */
 
 const EXPLORE = join(import.meta.dir, '../../../../src/dashboard/explore')
@@ -47,9 +47,9 @@ interface LegConverters {
   kaminoLegs(position: object, figures: object): Legs | undefined
 }
 
-export const { whatIf, liquidationAt, computeBorrowRoom }: WhatIf = await import(join(EXPLORE, 'lending/what_if.js'))
-export const { formatWithdrawal }: Withdrawals = await import(join(EXPLORE, 'lending/withdrawal.js'))
-export const { aaveLegs, morphoLegs, kaminoLegs }: LegConverters = await import(join(EXPLORE, 'lending/legs.js'))
+export const { whatIf, liquidationAt, computeBorrowRoom }: WhatIf = await import(join(EXPLORE, 'lending/what_if.ts'))
+export const { formatWithdrawal }: Withdrawals = await import(join(EXPLORE, 'lending/withdrawal.ts'))
+export const { aaveLegs, morphoLegs, kaminoLegs }: LegConverters = await import(join(EXPLORE, 'lending/legs.ts'))
 
 /** Fields of a position that its order and the totals depend on. */
 export interface ShownPosition {
@@ -112,8 +112,8 @@ interface FeeAprs {
   }): Rate
 }
 
-export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.js'))
-export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.js'))
+export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.ts'))
+export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.ts'))
 export const { computeLifetime, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(
-  join(EXPLORE, 'liquidity/fee_apr.js')
+  join(EXPLORE, 'liquidity/fee_apr.ts')
 )

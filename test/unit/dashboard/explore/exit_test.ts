@@ -17,7 +17,7 @@ interface Exit {
   }
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/portfolio/exit.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/portfolio/exit.tsx')
 const { formatPlace, sortRows } = (await import(PATH)) as Exit
 
 const ROW: Row = {

@@ -12,8 +12,8 @@ interface Names {
 }
 
 const EXPLORE = join(import.meta.dir, '../../../../src/dashboard/explore')
-const { findFormError } = (await import(join(EXPLORE, 'form.js'))) as Form
-const { resolveWallets } = (await import(join(EXPLORE, 'requests/name.js'))) as Names
+const { findFormError } = (await import(join(EXPLORE, 'form.tsx'))) as Form
+const { resolveWallets } = (await import(join(EXPLORE, 'requests/name.ts'))) as Names
 
 const WALLET = '0xf9Af3629b1e07972A90b7F86B7c23B0795A87952'
 

@@ -6,7 +6,7 @@ interface Gauges {
   formatHealthFactor(healthFactor: string): string
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/lending/gauge.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/lending/gauge.tsx')
 const { isLiquidatable, formatHealthFactor } = (await import(PATH)) as Gauges
 
 test('a position can be liquidated below 1, not at it', () => {

@@ -14,7 +14,7 @@ interface ViewPart {
 }
 
 // The pages have a configuration of their own.
-const LINK: string = join(import.meta.dir, '../../../../src/dashboard/lib/link.js')
+const LINK: string = join(import.meta.dir, '../../../../src/dashboard/lib/link.ts')
 const { isPartOfView, listUnshown, parseView, uniqueWallets } = (await import(LINK)) as Link
 
 const WALLET = '0xf9Af3629b1e07972A90b7F86B7c23B0795A87952'

@@ -6,7 +6,7 @@ interface LiquidationPrices {
   multiplyPrice(usd: string | undefined): (multiple: number) => string | undefined
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/lending/liquidation_price.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/lending/liquidation_price.tsx')
 const { formatPlain, multiplyPrice } = (await import(PATH)) as LiquidationPrices
 
 test.each([

@@ -17,7 +17,7 @@ interface PastReader {
   ): Promise<void>
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/liquidity/past.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/liquidity/past.ts')
 const { readPast } = (await import(PATH)) as PastReader
 
 const MOMENTS = [40, 30, 20, 10]

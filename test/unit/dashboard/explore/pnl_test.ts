@@ -6,7 +6,7 @@ interface Pnl {
   lacksHistory(position: { readonly position_state: { readonly pool: object } }): boolean
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/liquidity/pnl.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/liquidity/pnl.tsx')
 const { lacksHistory } = (await import(PATH)) as Pnl
 
 test('a position whose hook may change what is paid offers no history, any other does', () => {

@@ -5,7 +5,7 @@ interface Portfolio {
   isKnownSum(usd: string, unread: readonly unknown[]): boolean
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/portfolio/portfolio.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/portfolio/portfolio.tsx')
 const { isKnownSum } = (await import(PATH)) as Portfolio
 
 test('a zero is unknown where a chain could not be read, and any other sum is told', () => {

@@ -12,7 +12,7 @@ interface Totals {
   sumTotals(totals: readonly (Omit<Total, 'targetCredits'> | undefined)[]): object
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/total.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/total.ts')
 const { computeTotal, sumTotals } = (await import(PATH)) as Totals
 
 const position = (total: string | null) => ({

@@ -5,7 +5,7 @@ interface TriggerLists {
   matchesSubject(trigger: { readonly subject: object }, subject: Readonly<Record<string, string>>): boolean
 }
 
-const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/trigger/list.js')
+const PATH: string = join(import.meta.dir, '../../../../src/dashboard/explore/trigger/list.tsx')
 const { matchesSubject } = (await import(PATH)) as TriggerLists
 
 test('a trigger is one on a subject in another spelling of its EVM address, not of its Solana address', () => {

@@ -1,0 +1,321 @@
+import { shortenAddress, walletKind } from '../../lib/address.ts'
+import type { Catalog, Liquidity } from '../../lib/catalog.ts'
+import { chainName } from '../../lib/catalog.ts'
+import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.ts'
+import type { FullPosition, Hooks, Position, PositionCounts, PositionList } from '../../lib/shapes.ts'
+import { pluralize } from '../../lib/time.ts'
+import { classes, useState } from '../../lib/view.ts'
+import { Copy } from '../../part/copy.tsx'
+import { ExplorerLink } from '../../part/explorer_link.tsx'
+import { Usd } from '../../part/figure.tsx'
+import type { Context } from '../page.tsx'
+import { AnswerSource } from '../receipt.tsx'
+import type { RequestedPart } from '../requests/answers.ts'
+import { PAGE_SIZE } from '../requests/plan.ts'
+import { PartHead } from '../section.tsx'
+import type { Watched } from '../trigger/bell.tsx'
+import { TriggerBell } from '../trigger/bell.tsx'
+import { Bounds } from './at_bounds.tsx'
+import { Holdings } from './holdings.tsx'
+import type { Order } from './order.ts'
+import { sortPositions } from './order.ts'
+import { PositionProfit } from './pnl.tsx'
+import { PositionHistory } from './position_history.tsx'
+import { RangePicture } from './range.tsx'
+import { computePriceRoom, getTicks, isFullRange } from './scale.ts'
+
+const PROTOCOLS: Record<string, string> = {
+  uniswap_v3: 'Uniswap V3',
+  pancakeswap_v3: 'PancakeSwap V3',
+  sushiswap_v3: 'SushiSwap V3',
+  projectx_v3: 'Project X',
+  uniswap_v4: 'Uniswap V4',
+  orca_whirlpool: 'Orca',
+}
+
+type List = PositionList
+
+/** Actions below a part. */
+interface Offers {
+  readonly onMore?: () => void
+  readonly onClosed?: () => void
+}
+
+interface LiquidityPartsProps {
+  readonly parts: readonly RequestedPart[]
+  readonly context: Context
+  readonly order: Order
+  readonly getOffers: (part: RequestedPart) => Offers
+}
+
+/**
+ * The positions of all answers: as listed below the heading of each chain, else sorted over all chains. Cards are siblings
+ * either way, so each keeps its state when the order changes.
+ */
+export function LiquidityParts({ parts, context, order, getOffers }: LiquidityPartsProps) {
+  const isListed = order.by === 'listed'
+  const findServed = ({ protocol }: RequestedPart) =>
+    context.catalog.liquidity.find((each) => each.protocol === protocol)
+  const answers = parts.flatMap((part) => {
+    const served = findServed(part)
+    return part.answer?.ok && served ? [{ part, served, list: part.answer.body as List }] : []
+  })
+  const answersByPosition = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
+  const cards = (positions: readonly Position[]) =>
+    sortPositions(positions, order).map((position) => {
+      const { part, served } = answersByPosition.get(position) as (typeof answers)[number]
+      const key = `${part.path} ${position.manager_address}:${position.token_id}`
+      return (
+        <PositionCard
+          key={key}
+          position={position}
+          served={served}
+          context={context}
+          atSec={part.answer?.ok ? part.answer.atSec : 0}
+          chain={isListed ? undefined : chainName(context.catalog, part.chainId)}
+        />
+      )
+    })
+  const sections = answers.flatMap(({ part, served, list }) => [
+    <div class="across" key={`${part.path} head`}>
+      <PartHead part={part} context={context}>
+        {part.family === 'closed' && ', closed'}
+        {list.pagination.page > 1 && (
+          <>
+            {' '}
+            <span class="soft">page {list.pagination.page}</span>
+          </>
+        )}
+      </PartHead>
+    </div>,
+    ...(isListed ? cards(list.data) : []),
+    <PartFoot
+      key={`${part.path} foot`}
+      part={part}
+      list={list}
+      served={served}
+      context={context}
+      {...getOffers(part)}
+    />,
+  ])
+  const sorted = () => [
+    <div class="across part-head" key="sorted">
+      <h3>All chains</h3>
+    </div>,
+    ...cards([...answersByPosition.keys()]),
+  ]
+  return <div class="cards">{isListed ? sections : [...sorted(), ...sections]}</div>
+}
+
+/** End of a part: positions left out, buttons for more positions, and the provenance. */
+function PartFoot({
+  part: { answer },
+  list: { counts, pagination },
+  served: { credits },
+  context,
+  onMore,
+  onClosed,
+}: { part: RequestedPart; list: List; served: Liquidity; context: Context } & Offers) {
+  const left = pagination.total - pagination.page * PAGE_SIZE
+  return (
+    <div class="across part">
+      <LeftOut counts={counts} />
+      <p class="more">
+        {onMore && left > 0 && (
+          <button type="button" onClick={onMore}>
+            Show {Math.min(left, PAGE_SIZE)} of {left} more <i>{pluralize(credits.open, 'credit')} each</i>
+          </button>
+        )}
+        {onClosed && counts.totalInactive > 0 && (
+          <button type="button" onClick={onClosed}>
+            Show {counts.totalInactive} closed <i>{pluralize(credits.closed, 'credit')} each</i>
+          </button>
+        )}
+      </p>
+      {answer?.ok && <AnswerSource answer={answer} context={context} />}
+    </div>
+  )
+}
+
+/** Spam, and positions that could not be decoded. */
+function LeftOut({ counts: { errors, spams } }: { counts: PositionCounts }) {
+  if (errors === 0 && spams.length === 0) return null
+  return (
+    <details class="left-out">
+      <summary>
+        {spams.length > 0 && <>{pluralize(spams.length, 'position')} left out as spam. </>}
+        {errors > 0 && <>{pluralize(errors, 'position')} could not be decoded.</>}
+      </summary>
+      <ul>
+        {spams.map((spam) => (
+          <li>
+            <b>#{spam.token_id}</b> {spam.reason}
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+/** What a custodian does, by its kind. */
+const CUSTODIANS: Record<string, string> = { masterchef: 'Staked, and paid in CAKE' }
+
+interface PositionCardProps {
+  readonly position: Position
+  readonly served: Liquidity
+  readonly context: Context
+  readonly atSec: number
+  readonly chain: string | undefined
+}
+
+/** `atSec`: when the position was read; `chain`: its name, if no heading shows it. */
+function PositionCard({ position, served, context, atSec, chain }: PositionCardProps) {
+  const { position_state: state, in_range: inRange, usd, prices } = position
+  const { token0, token1 } = state
+  // Show the direction in which the price is above one: it is easier to read.
+  // What has prices is from an answer with `full=true`.
+  const full = prices && (position as FullPosition)
+  const [inverse, setInverse] = useState(prices !== undefined && Number(prices.current) < 1)
+  const [base, quote] = inverse ? [token1, token0] : [token0, token1]
+  const [pnl, setPnl] = useState(position.pnl ?? undefined)
+  const status = !position.is_active ? ['closed', 'Closed'] : inRange ? ['good', 'In range'] : ['warn', 'Out of range']
+  return (
+    <article class="card position" aria-label={`Position ${position.token_id}, ${token0.symbol} and ${token1.symbol}`}>
+      <header>
+        <h4>
+          {token0.symbol} <span class="soft">/</span> {token1.symbol}
+        </h4>
+        <span class={classes('badge', status[0])}>{status[1]}</span>
+        <p class="soft">
+          {PROTOCOLS[state.protocol.code] ?? state.protocol.code}
+          {chain && ` on ${chain}`} · {formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee
+          {state.pool.isDynamicFee && ' now, set by the hook'} ·{' '}
+          <span title={position.token_id}>#{shortenAddress(position.token_id)}</span>
+          {isContract(state.pool.id) && (
+            <>
+              {' '}
+              ·{' '}
+              <ExplorerLink catalog={context.catalog} chainId={state.chain.id} id={state.pool.id}>
+                Pool
+              </ExplorerLink>
+            </>
+          )}
+        </p>
+        {usd && (
+          <p class="card-value">
+            {position.withdrawable_error ? <span class="absent">not counted</span> : <Usd value={usd.total} />}
+          </p>
+        )}
+      </header>
+      {state.custodian && (
+        <p class="soft">
+          {CUSTODIANS[state.custodian.kind] ?? 'Held for its owner'} by{' '}
+          <ExplorerLink
+            catalog={context.catalog}
+            chainId={state.chain.id}
+            id={state.custodian.address}
+            label="what holds it"
+          >
+            <span class="mono">{shortenAddress(state.custodian.address)}</span>
+          </ExplorerLink>
+        </p>
+      )}
+      {state.pool.hooks && <Hook hooks={state.pool.hooks} chainId={state.chain.id} catalog={context.catalog} />}
+      {full && (
+        <>
+          <p class="picture-title">
+            <span>
+              {quote.symbol} per {base.symbol}
+            </span>
+            <button
+              type="button"
+              class="small"
+              onClick={() => setInverse(!inverse)}
+              aria-label={`Flip to ${base.symbol} per ${quote.symbol}`}
+            >
+              Flip
+            </button>
+          </p>
+          <RangePicture position={full} inverse={inverse} />
+          <Room position={position} inverse={inverse} base={base.symbol} />
+          {!isFullRange(state) && <TriggerBell watched={toWatched(position, served)} context={context} />}
+          <Bounds position={full} inverse={inverse} />
+          <Holdings position={full} />
+        </>
+      )}
+      {!full && (
+        <p class="soft">
+          Ticks {formatSignificant(state.tickLower)} to {formatSignificant(state.tickUpper)}. It has no liquidity any
+          more.
+        </p>
+      )}
+      <PositionProfit position={position} served={served} context={context} onFigures={setPnl} />
+      <PositionHistory position={position} pnl={pnl} served={served} context={context} atSec={atSec} />
+    </article>
+  )
+}
+
+interface HookProps {
+  readonly hooks: Hooks
+  readonly chainId: number
+  readonly catalog: Catalog
+}
+
+/** Hook contract of the pool, and its permissions. */
+function Hook({ hooks: { address, permissions }, chainId, catalog }: HookProps) {
+  return (
+    <p class="soft hook">
+      Hook{' '}
+      <ExplorerLink catalog={catalog} chainId={chainId} id={address} label="the hook">
+        <span class="mono">{shortenAddress(address)}</span>
+      </ExplorerLink>{' '}
+      <Copy class="small" text={address} label="Copy the hook" />
+      {permissions.length === 0 ? 'without a permission' : `with ${permissions.join(', ')}`}
+    </p>
+  )
+}
+
+/** Returns false for a pool of Uniswap V4, which is no contract: its id is a hash. */
+function isContract(id: string) {
+  return walletKind(id) !== undefined
+}
+
+/** Converts hundredths of a basis point to a ratio. */
+function feeRatio(feeTier: string) {
+  const digits = feeTier.padStart(7, '0')
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+}
+
+function toWatched(
+  { position_state: { chain }, token_id, manager_address, in_range }: Position,
+  { protocol }: Liquidity,
+): Watched {
+  return {
+    chainId: chain.id,
+    family: protocol,
+    subject: { token_id, manager_address },
+    name: `Position #${shortenAddress(token_id)}`,
+    figure: 'in_range',
+    value: in_range === true,
+  }
+}
+
+/** Price moves until the position leaves or enters its range. */
+function Room({ position, inverse, base }: { position: Position; inverse: boolean; base: string }) {
+  const { position_state: state, in_range: inRange } = position
+  if (isFullRange(state)) return <p class="room soft">Earns at every price.</p>
+  const ticks = getTicks({ position, inverse })
+  const { down, up } = computePriceRoom(ticks)
+  const share = (ratio: number) => formatRatioAsPercent(Math.abs(ratio).toFixed(6), 1)
+  if (inRange)
+    return (
+      <p class="room soft">
+        Earns until {base} falls {share(down)} or rises {share(up)}.
+      </p>
+    )
+  return (
+    <p class="room soft">
+      Earns nothing until {base} {ticks.current < ticks.lower ? `rises ${share(down)}` : `falls ${share(up)}`}.
+    </p>
+  )
+}

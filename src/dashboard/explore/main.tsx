@@ -1,0 +1,4 @@
+import { drawPage } from '../lib/view.ts'
+import { ExplorePage } from './page.tsx'
+
+drawPage(<ExplorePage />)

@@ -1,0 +1,120 @@
+import { walletKind } from '../../lib/address.ts'
+import type { Catalog, Liquidity, Protocol } from '../../lib/catalog.ts'
+import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.ts'
+import type { WalletView } from '../../lib/link.ts'
+
+/** One request of a view. */
+export interface Part {
+  readonly family: 'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation'
+  readonly chainId: number
+  readonly path: string
+  /** Of liquidity. */
+  readonly protocol?: Protocol
+  /** Obligation. */
+  readonly id?: string
+}
+
+/** Positions per request: each full position costs credits. */
+export const PAGE_SIZE = 10
+
+/** Key of a list: positions of one liquidity family on one chain, open or closed. */
+export interface ListKey {
+  readonly family: 'liquidity' | 'closed'
+  readonly protocol: Protocol
+  readonly chainId: number
+}
+
+/**
+ * Creates the requests of a view: one per family and chain, plus one per additional page and added obligation. `pages`:
+ * number of pages to request.
+ */
+export function createPlan(view: WalletView, catalog: Catalog, pages: (list: ListKey) => number): Part[] {
+  const kind = walletKind(view.wallet)
+  const solana = catalog.liquidity.filter(({ chains }) => chains.includes(SOLANA_CHAIN_ID))
+  const evm = catalog.liquidity.filter((served) => !solana.includes(served))
+  // Endpoints of Solana keep no past state: a view of the past has no requests to it.
+  if (kind === 'solana')
+    return view.asOf === ''
+      ? [...createLiquidityParts({ wallet: view.wallet }, solana, pages), ...createKaminoParts(view, catalog)]
+      : []
+  if (kind !== 'evm') return []
+  const past: Record<string, string> = view.asOf === '' ? {} : { at_time: view.asOf }
+  const baseQuery = { wallet: view.wallet, ...past }
+  const lending = (
+    family: 'aave' | 'morpho',
+    chains: readonly number[],
+    route: string,
+    further: Record<string, string> = {},
+  ) =>
+    chains.map((chainId) => {
+      const query = { ...baseQuery, chain_id: chainId, target_health_factor: view.target, ...further }
+      return createPart(family, chainId, `${route}?${formatQuery(query)}`)
+    })
+  return [
+    ...createLiquidityParts(baseQuery, evm, pages),
+    ...lending('aave', catalog.aaveChains, 'v1/lending/aave-v3', { full: 'true' }),
+    ...lending('morpho', catalog.morphoChains, 'v1/lending/morpho-blue'),
+  ]
+}
+
+/** `baseQuery`: wallet and moment. */
+function createLiquidityParts(
+  baseQuery: Record<string, string>,
+  families: readonly Liquidity[],
+  pages: (list: ListKey) => number,
+): Part[] {
+  const positions = (family: 'liquidity' | 'closed', which: Record<string, string>) =>
+    families.flatMap(({ protocol, chains }) =>
+      chains.flatMap((chainId) =>
+        Array.from({ length: pages({ family, protocol, chainId }) }, (_, index) => {
+          const chain: Record<string, number> = chainId === SOLANA_CHAIN_ID ? {} : { chain_id: chainId }
+          const page = { limit: PAGE_SIZE, ...(index > 0 && { page: index + 1 }) }
+          const query = formatQuery({ ...baseQuery, ...chain, ...which, ...page })
+          return { ...createPart(family, chainId, `v1/positions/${protocol}?${query}`), protocol }
+        }),
+      ),
+    )
+  return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
+}
+
+/** Formats the chain of a part, with its family if the chain has several of the kind. */
+export function formatPartName(catalog: Catalog, { chainId, protocol }: Part) {
+  return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
+}
+
+export const FAMILY_NAMES: Readonly<Record<Part['family'], string>> = {
+  liquidity: 'Liquidity',
+  closed: 'Closed',
+  aave: 'Aave V3',
+  morpho: 'Morpho Blue',
+  kamino: 'Kamino',
+  obligation: 'Kamino, added',
+}
+
+/** Creates the parts of Kamino: the list, and risk and yield of each added obligation. */
+function createKaminoParts({ wallet, kamino, target }: WalletView, catalog: Catalog): Part[] {
+  if (!catalog.kamino) return []
+  const list = createPart(
+    'kamino',
+    SOLANA_CHAIN_ID,
+    `v1/lending/kamino?${formatQuery({ wallet, target_health_factor: target })}`,
+  )
+  const added = kamino.flatMap((pair) => {
+    const [obligation = '', market = ''] = pair.split(':')
+    const query = formatQuery({ wallet, market_address: market, target_health_factor: target })
+    const base = `v1/lending/kamino/position/${encodeURIComponent(obligation)}`
+    return ['risk', 'yield'].map((name) => ({
+      ...createPart('obligation', SOLANA_CHAIN_ID, `${base}/${name}?${query}`),
+      id: obligation,
+    }))
+  })
+  return [list, ...added]
+}
+
+function createPart(family: Part['family'], chainId: number, path: string) {
+  return { family, chainId, path }
+}
+
+export function formatQuery(values: Record<string, string | number>) {
+  return new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)])).toString()
+}

@@ -1,0 +1,64 @@
+import { pluralize } from '../../lib/time.ts'
+import { useState } from '../../lib/view.ts'
+import { Dialog } from '../../part/confirm.tsx'
+import type { Context } from '../page.tsx'
+import { TriggerPanel } from './list.tsx'
+
+/** Figure that a bell watches. */
+export interface Watched {
+  readonly chainId: number
+  /** Name in the routes. */
+  readonly family: string
+  readonly subject: Readonly<Record<string, string>>
+  /** Display name. */
+  readonly name: string
+  readonly figure: 'health_factor' | 'in_range'
+  /** Current value. */
+  readonly value: string | boolean
+}
+
+const FIGURES: Record<Watched['figure'], string> = { health_factor: 'the health factor', in_range: 'the range' }
+
+/**
+ * Bell button beside a figure: opens the triggers on it and a form for a new one. Renders nothing if the service has no
+ * triggers for the family, or if the view shows the past.
+ */
+export function TriggerBell({ watched, context }: { watched: Watched; context: Context }) {
+  const [open, setOpen] = useState(false)
+  if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
+  const title = `Notify me about ${FIGURES[watched.figure]}`
+  const { triggers, webhooks } = context.catalog.credits
+  // Nothing is charged for a list that is empty.
+  const price = `up to ${pluralize(triggers + webhooks, 'credit')}`
+  return (
+    <>
+      <button type="button" class="bell small" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <svg viewBox="0 0 24 24" aria-hidden="true">
+          <path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" />
+        </svg>
+        <span>
+          Notify me
+          <span class="visually-hidden">
+            {' '}
+            about {FIGURES[watched.figure]}, {watched.name},
+          </span>
+        </span>{' '}
+        <i>{price}</i>
+      </button>
+      {open && (
+        <Dialog title={title} onClose={() => setOpen(false)}>
+          {(close: () => void) => (
+            <>
+              <TriggerPanel watched={watched} context={context} />
+              <p class="more">
+                <button type="button" onClick={close}>
+                  Close
+                </button>
+              </p>
+            </>
+          )}
+        </Dialog>
+      )}
+    </>
+  )
+}

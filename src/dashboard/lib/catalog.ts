@@ -1,0 +1,186 @@
+import type { Answer, Failure } from './api.ts'
+import { send } from './api.ts'
+
+/** Routes, chains and prices of this service, from its OpenAPI document. */
+export type Catalog = ReturnType<typeof createCatalog>
+
+/** A liquidity family that this service serves. */
+export type Liquidity = ReturnType<typeof listLiquidity>[number]
+
+/** Liquidity family: last segment of its path. */
+export type Protocol = 'uniswap-v3' | 'uniswap-v4' | 'orca-whirlpool'
+
+/** The fields of the document that the pages use. */
+interface Charge {
+  readonly credits: number
+  readonly instead?: readonly {
+    readonly parameter: string
+    readonly value: string | boolean
+    readonly credits: number
+  }[]
+}
+
+interface Operation {
+  readonly parameters?: readonly { readonly name: string; readonly schema: { readonly 'x-chain-ids'?: number[] } }[]
+  readonly 'x-charge'?: Charge
+}
+
+type Change = Operation & {
+  readonly requestBody?: {
+    readonly content: {
+      readonly 'application/json': {
+        readonly schema: { readonly properties?: { readonly family?: { readonly enum?: readonly string[] } } }
+      }
+    }
+  }
+}
+
+interface Path {
+  readonly get?: Operation
+  readonly post?: Change
+}
+
+interface Document {
+  readonly paths?: Readonly<Record<string, Path>>
+  readonly 'x-chains'?: Readonly<Record<string, string>>
+  readonly 'x-explorers'?: Readonly<Record<string, string>>
+}
+
+const PORTFOLIO = '/v1/portfolio/balance'
+const PROTOCOLS: readonly Protocol[] = ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool']
+const AAVE = '/v1/lending/aave-v3'
+const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
+const KAMINO_LIST = '/v1/lending/kamino'
+const KAMINO = `${KAMINO_LIST}/position/{obligation_address}`
+export const SOLANA_CHAIN_ID = 101
+
+export async function readCatalog(): Promise<Catalog | Failure> {
+  const answer: Answer<Document> | Failure = await send('openapi.json', { cache: 'no-cache' })
+  return answer.ok ? createCatalog(answer.body) : answer
+}
+
+function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }: Document) {
+  return {
+    /** Names of chains by id. */
+    names: new Map(toNumericEntries({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
+    /** URLs of block explorers by chain id. */
+    explorers: new Map(toNumericEntries(explorers)),
+    liquidity: PROTOCOLS.flatMap((protocol) => listLiquidity(paths, protocol)),
+    aaveChains: getChainIds(paths[AAVE]),
+    morphoChains: getChainIds(paths[MORPHO]),
+    portfolio: paths[PORTFOLIO] !== undefined,
+    kamino: paths[KAMINO_LIST] !== undefined,
+    snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
+    events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
+    /** Patterns of paths whose answers can have a receipt. */
+    receipts: createPathPatterns(paths, 'receipt'),
+    /** Patterns of paths that are served as CSV too. */
+    tables: createPathPatterns(paths, 'format'),
+    /** Families whose positions triggers can watch. */
+    watchable: getFamilies(paths['/v1/triggers']),
+    /** True if routes take `at_time`. */
+    atTime: findParameter(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
+    credits: collectCredits(paths),
+  }
+}
+
+/** Returns one entry if the family is served, else none. */
+function listLiquidity(paths: Readonly<Record<string, Path>>, protocol: Protocol) {
+  const list = paths[`/v1/positions/${protocol}`]
+  if (list === undefined) return []
+  const position = paths[`/v1/positions/${protocol}/{id}`]
+  const pnl = paths[`/v1/positions/${protocol}/{id}/pnl`]
+  const events = paths[`/v1/positions/${protocol}/{id}/events`]
+  return [
+    {
+      protocol,
+      chains: protocol === 'orca-whirlpool' ? [SOLANA_CHAIN_ID] : getChainIds(list),
+      pnl: pnl !== undefined,
+      /** True if the service has a route for the flows of a position. */
+      events: events !== undefined,
+      /** Per listed position; `single` and `full`: per answer about one position, without and with figures. */
+      credits: {
+        open: getCredits(list, 'full', true),
+        closed: getCredits(list, 'status', 'inactive'),
+        pnl: getCredits(pnl),
+        pnlOfClosed: getCredits(pnl, 'status', 'inactive'),
+        events: getCredits(events),
+        single: getCredits(position),
+        full: getCredits(position, 'full', true),
+      },
+    },
+  ]
+}
+
+/** Collects the credits per answer; for lists per entry. */
+function collectCredits(paths: Readonly<Record<string, Path>>) {
+  return {
+    position: getCredits(paths['/v1/positions/uniswap-v3'], 'full', true),
+    aave: getCredits(paths[AAVE]),
+    morpho: getCredits(paths['/v1/lending/morpho-blue']),
+    morphoYield: getCredits(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
+    portfolio: getCredits(paths[PORTFOLIO]),
+    row: getCredits(paths['/v1/portfolio/assets']),
+    exit: getCredits(paths['/v1/portfolio/exit']),
+    trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,
+    /** A page of the organization's triggers, and of its webhooks. */
+    triggers: getCredits(paths['/v1/triggers']),
+    webhooks: getCredits(paths['/v1/webhooks']),
+    days: getCredits(paths['/v1/portfolio/snapshots']),
+    snapshots: getCredits(paths[`${AAVE}/position/{chain_id}/snapshots`]),
+    events: getCredits(paths[`${AAVE}/position/{chain_id}/events`]),
+    name: getCredits(paths['/v1/names']),
+    kaminoList: getCredits(paths[KAMINO_LIST]),
+    kamino: getCredits(paths[`${KAMINO}/risk`]) + getCredits(paths[`${KAMINO}/yield`]),
+  }
+}
+
+/** Returns the credits of one answer or entry. */
+function getCredits(path: Path | undefined, parameter?: string, value?: string | boolean) {
+  const { credits = 0, instead = [] } = path?.get?.['x-charge'] ?? {}
+  return instead.find((each) => each.parameter === parameter && each.value === value)?.credits ?? credits
+}
+
+function toNumericEntries(record: Readonly<Record<string, string>>): [number, string][] {
+  return Object.entries(record).map(([id, value]) => [Number(id), value])
+}
+
+export function chainName({ names }: Catalog, chainId: number) {
+  return names.get(chainId) ?? `Chain ${chainId}`
+}
+
+/** Returns true if the service can issue a receipt for the answer at a path. `path`: with its query. */
+export function hasReceipt({ receipts }: Catalog, path: string) {
+  return matchesAny(receipts, path)
+}
+
+/** Returns true if the service serves the answer at a path as CSV too. `path`: with its query. */
+export function hasCsv({ tables }: Catalog, path: string) {
+  return matchesAny(tables, path)
+}
+
+/** `path`: with its query. */
+function matchesAny(routes: readonly RegExp[], path: string) {
+  const [route = ''] = path.split('?')
+  return routes.some((each) => each.test(route))
+}
+
+/** Creates a pattern for each path that takes a parameter. */
+function createPathPatterns(paths: Readonly<Record<string, Path>>, name: string) {
+  return Object.entries(paths)
+    .filter(([, path]) => findParameter(path, name) !== undefined)
+    .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`))
+}
+
+function getChainIds(path: Path | undefined): number[] {
+  return findParameter(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
+}
+
+/** Returns the families that the body of a route accepts. */
+function getFamilies(path: Path | undefined): readonly string[] {
+  return path?.post?.requestBody?.content['application/json'].schema.properties?.family?.enum ?? []
+}
+
+function findParameter(path: Path | undefined, name: string) {
+  return path?.get?.parameters?.find((each) => each.name === name)
+}

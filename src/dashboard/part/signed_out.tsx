@@ -1,0 +1,29 @@
+import type { ComponentChildren } from 'preact'
+
+interface SignedOutProps {
+  readonly title: string
+  readonly command: string
+  readonly isEnded: boolean
+  readonly children?: ComponentChildren
+}
+
+/** Content for readers without a session. `isEnded`: this tab had a session. */
+export function SignedOut({ title, command, isEnded, children }: SignedOutProps) {
+  return (
+    <div class="welcome">
+      <h1>{title}</h1>
+      {isEnded && (
+        <p class="lead" role="alert">
+          The session of this tab has ended: it was signed out or is too old, or another account signed in in this
+          browser.
+        </p>
+      )}
+      <p class="lead">There is no password here. A link that works once opens a session in this tab:</p>
+      <pre class="command" tabindex={0}>
+        <code>{command}</code>
+      </pre>
+      <p class="soft">Any user who can run it on the service's machine can sign in. {children}</p>
+      <p class="soft">A session belongs to one tab: a duplicated tab shares it; a new tab does not.</p>
+    </div>
+  )
+}
