@@ -71,6 +71,9 @@ function readImports(pattern: string): Import[] {
 const OWN = readImports('src/**/*.{ts,tsx}')
 const IMPORTS: readonly Import[] = [...OWN, ...MADE_UP.flatMap(([folder]) => readImports(`${folder}**/*.ts`))]
 
+const IMPORTS_BY_FILE = new Map<string, Import[]>()
+for (const each of IMPORTS) IMPORTS_BY_FILE.set(each.from, [...(IMPORTS_BY_FILE.get(each.from) ?? []), each])
+
 const FAMILY_FILES = [...new Set(IMPORTS.map(({ from }) => from))].filter((file) => familyFile(file) !== undefined)
 
 function runtimeNames(list: string): string[] {
@@ -113,8 +116,8 @@ function asksChain({ to, names }: Import): boolean {
 
 /** Files that `file` imports at runtime, and those that they import, and so on. */
 function reached(file: string, seen = new Set<string>()): ReadonlySet<string> {
-  for (const { from, to, names } of IMPORTS) {
-    if (from !== file || names.length === 0 || seen.has(to)) continue
+  for (const { to, names } of IMPORTS_BY_FILE.get(file) ?? []) {
+    if (names.length === 0 || seen.has(to)) continue
     seen.add(to)
     reached(to, seen)
   }
