@@ -15,14 +15,12 @@ interface WalletFormProps {
   readonly atTime: boolean
   readonly asOf: string
   readonly large: boolean
+  /** What a look costs, if no text around the form says it. */
   readonly prices?: string | undefined
   readonly onWallets: (wallets: readonly string[], asOf: string) => void
 }
 
-/**
- * Form for one or several wallets. Resolves ENS names before `onWallets` is called. `prices`: what a look costs, if no
- * text around the form says it.
- */
+/** Form for one or several wallets. Resolves ENS names before `onWallets` is called. */
 export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWallets }: WalletFormProps) {
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)

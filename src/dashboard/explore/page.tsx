@@ -165,15 +165,13 @@ function useView() {
 interface WelcomeProps {
   readonly catalog: Catalog
   readonly wallets: readonly string[]
+  /** Of Kamino, that the link names. */
   readonly obligations?: number
+  /** What reads the wallets of the link, if that is no button below. */
   readonly opens?: string
   readonly children: ComponentChildren
 }
 
-/**
- * `obligations`: of Kamino, that the link names; `opens`: what reads the wallets of the link, if that is no button
- * below.
- */
 function Welcome({ catalog, wallets, obligations = 0, opens, children }: WelcomeProps) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
   const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA_CHAIN_ID] : [])])

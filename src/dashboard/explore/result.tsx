@@ -30,12 +30,14 @@ import { computeTotal } from './total.ts'
 interface ResultProps {
   readonly context: Context
   readonly setView: (view: View) => void
+  /** Credits, if this wallet alone is shown. */
   readonly spent: number | undefined
+  /** Of all wallets. */
   readonly targetCredits: number
   readonly onTotal: (total: Total) => void
 }
 
-/** All parts of one wallet. `spent`: credits, if this wallet alone is shown; `targetCredits`: of all wallets. */
+/** All parts of one wallet. */
 export function Result({ context, setView, spent, targetCredits, onTotal }: ResultProps) {
   const { catalog, view, key } = context
   const [more, setMore] = useState<Record<string, number>>({})

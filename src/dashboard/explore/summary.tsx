@@ -13,12 +13,13 @@ import { collectFigures, sumCredits } from './total.ts'
 interface SummaryProps {
   readonly label: string
   readonly parts: readonly RequestedPart[]
+  /** Parts that the service is preparing. */
   readonly pending: readonly RequestedPart[]
   readonly catalog: Catalog
   readonly spent: number | undefined
 }
 
-/** Totals of the results so far, and the progress of the requests. `pending`: parts that the service is preparing. */
+/** Totals of the results so far, and the progress of the requests. */
 export function Summary({ label, parts, pending, catalog, spent }: SummaryProps) {
   const { liquidity, fees, withdrawn, mixed, netWorths, obligations, added, unpriced, barred, notLoaded } =
     collectFigures(parts)

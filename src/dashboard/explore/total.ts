@@ -46,8 +46,8 @@ function isAnswered(answer: Outcome) {
 }
 
 /**
- * Sums the totals of several wallets. `net` is undefined if no wallet was read. `totals`: undefined before the wallet's
- * first drawing.
+ * Sums the totals of several wallets. `net` is undefined if no wallet was read; a total is undefined before the
+ * first drawing of its wallet.
  */
 export function sumTotals(totals: readonly (Total | undefined)[]) {
   const nets = totals.flatMap((total) => total?.net ?? [])

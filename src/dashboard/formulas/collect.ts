@@ -29,7 +29,7 @@ const DESCRIBED =
 export function collectFormulas(): Formula[] {
   const files = ROOMS.flatMap((room) =>
     readdirSync(join(SOURCES, room), { recursive: true, encoding: 'utf8' })
-      .filter((path) => /\.[jt]s$/.test(path))
+      .filter((path) => /\.tsx?$/.test(path))
       .map((path) => `${room}/${path}`),
   )
   return files.sort().flatMap((path) => parseFormulas(`src/${path}`, readFileSync(join(SOURCES, path), 'utf8')))
@@ -54,7 +54,7 @@ function parseTags(doc: string) {
   const [text = '', ...parts] = lines
     .join('\n')
     .trim()
-    .split(/\s@(?=(?:figure|source|proof|param|returns) )/)
+    .split(/\s@(?=(?:figure|source|proof) )/)
     .map((part) => part.replaceAll('\n', ' ').trim())
   const tag = (name: string) => parts.find((each) => each.startsWith(`${name} `))?.slice(name.length + 1)
   return { text, figure: tag('figure'), source: tag('source'), proof: tag('proof') }

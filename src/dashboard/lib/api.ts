@@ -152,8 +152,8 @@ function parseBody(text: string, type: string) {
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
 
 /**
- * Isolates a token's symbol that is written from right to left, because it would turn the text around it. `name`: of
- * the field.
+ * Isolates a token's symbol that is written from right to left, because it would turn the text around it. `name` is
+ * that of the field.
  */
 export function isolateSymbol(name: string, value: unknown) {
   const isTurning = typeof value === 'string' && /symbol$/i.test(name) && RIGHT_TO_LEFT.test(value)

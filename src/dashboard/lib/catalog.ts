@@ -149,17 +149,16 @@ export function chainName({ names }: Catalog, chainId: number) {
   return names.get(chainId) ?? `Chain ${chainId}`
 }
 
-/** Returns true if the service can issue a receipt for the answer at a path. `path`: with its query. */
+/** Returns true if the service can issue a receipt for the answer at a path with its query. */
 export function hasReceipt({ receipts }: Catalog, path: string) {
   return matchesAny(receipts, path)
 }
 
-/** Returns true if the service serves the answer at a path as CSV too. `path`: with its query. */
+/** Returns true if the service serves the answer at a path with its query as CSV too. */
 export function hasCsv({ tables }: Catalog, path: string) {
   return matchesAny(tables, path)
 }
 
-/** `path`: with its query. */
 function matchesAny(routes: readonly RegExp[], path: string) {
   const [route = ''] = path.split('?')
   return routes.some((each) => each.test(route))

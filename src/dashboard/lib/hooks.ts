@@ -64,9 +64,9 @@ export function useLoaded<T>(
   return { value, again }
 }
 
-/** `earlier`: the answer for another path, until that for the current one has come. */
 export interface RequestState<Body = unknown> {
   readonly answer: Answer<Body> | Failure | undefined
+  /** The answer for another path, until that for the current one has come. */
   readonly earlier?: Answer<Body> | undefined
   readonly again: () => void
 }

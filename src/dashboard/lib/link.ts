@@ -52,8 +52,12 @@ export function isPartOfView(view: Pick<View, 'wallets' | 'asOf'>, before: Pick<
   return view.asOf === before.asOf && view.wallets.every((wallet) => before.wallets.includes(wallet))
 }
 
-/** A view with one of its wallets selected. `label`: makes a name unique on the page. */
-export type WalletView = View & { wallet: string; label: (name: string) => string }
+/** A view with one of its wallets selected. */
+export interface WalletView extends View {
+  readonly wallet: string
+  /** Makes a name unique on the page. */
+  readonly label: (name: string) => string
+}
 
 export function formatFragment({ wallets, asOf, target, kamino }: View) {
   if (wallets.length === 0) return ''

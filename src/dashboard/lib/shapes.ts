@@ -48,7 +48,6 @@ export type MorphoPosition = Schemas['MorphoPosition']
 export type MorphoCalculations = Schemas['MorphoCalculations']
 export type KaminoList = Success<paths['/v1/lending/kamino']['get']>
 export type KaminoPosition = Schemas['KaminoPosition']
-export type KaminoCalculations = Schemas['KaminoCalculations']
 export type KaminoYield = Success<paths['/v1/lending/kamino/position/{obligation_address}/yield']['get']>['data']
 export type KaminoRisk = Success<paths['/v1/lending/kamino/position/{obligation_address}/risk']['get']>['data']
 

@@ -1,4 +1,5 @@
 import type { Answer, Failure } from './api.ts'
+
 /** A request that changes something. */
 export interface ChangeRequest {
   readonly path: string

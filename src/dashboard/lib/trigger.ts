@@ -1,4 +1,5 @@
 import type { Trigger, Webhook } from './shapes.ts'
+
 /** Colour of each state of a trigger. */
 export const STATE_KINDS: Record<Trigger['state'], string> = {
   armed: 'good',

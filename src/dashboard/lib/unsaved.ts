@@ -1,10 +1,11 @@
 /**
  * New secrets that the reader has not saved yet. They outlive the part of the page that made them: the service shows
- * each once. `label`: of the button that copies it.
+ * each once.
  */
 interface UnsavedSecret {
   readonly title: string
   readonly secret: string
+  /** Label of the button that copies it. */
   readonly label: string
 }
 

@@ -13,13 +13,14 @@ interface LimitsFormProps<Body> {
   readonly path: string
   readonly method: 'POST' | 'PATCH'
   readonly organization?: { name: string; rate_limit: number; trigger_limit: number }
+  /** Label of the name field. */
   readonly label: string
   readonly verb: string
   readonly refused: string
   readonly onDone: (answer: Answer<Body>) => void
 }
 
-/** Form for the name and limits of an organization. `label`: label of the name field. */
+/** Form for the name and limits of an organization. */
 export function LimitsForm<Body>({
   path,
   method,

@@ -8,14 +8,12 @@ import { ChangeError } from './notice.tsx'
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
+  /** Stays open, because an answer is to come. */
   readonly isBusy?: boolean
   readonly children: (close: () => void) => ComponentChildren
 }
 
-/**
- * Modal dialog, which keeps the focus until it is closed. The child receives a function that closes it. `isBusy`: stays
- * open, because an answer is to come.
- */
+/** Modal dialog, which keeps the focus until it is closed. The child receives a function that closes it. */
 export function Dialog({ title, isBusy = false, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement | null>(null)
   const id = useId()

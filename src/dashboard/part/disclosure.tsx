@@ -4,11 +4,12 @@ import { useRovingFocus } from './roving_focus.ts'
 interface DisclosureProps {
   readonly title: ComponentChildren
   readonly class: string
+  /** Class of the title. */
   readonly mood?: string
   readonly children: ComponentChildren
 }
 
-/** Content behind a title that opens it. `mood`: class of the title. */
+/** Content behind a title that opens it. */
 export function Disclosure({ title, mood, children, ...rest }: DisclosureProps) {
   const rove = useRovingFocus<HTMLElement>()
   return (

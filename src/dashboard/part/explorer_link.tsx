@@ -7,13 +7,14 @@ interface ExplorerLinkProps {
   readonly chainId: number
   readonly kind?: 'address' | 'tx'
   readonly id: string
+  /** Description, if the children do not describe the target. */
   readonly label?: string | undefined
   readonly children: ComponentChildren
 }
 
 /**
  * Link to the chain's explorer in a new tab, without opener and referrer. Renders only its children if no explorer is
- * known. `label`: description, if the children do not describe the target.
+ * known.
  */
 export function ExplorerLink({ catalog, chainId, kind = 'address', id, label, children }: ExplorerLinkProps) {
   const rove = useRovingFocus<HTMLAnchorElement>()

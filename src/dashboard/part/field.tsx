@@ -7,17 +7,16 @@ import { ChangeError } from './notice.tsx'
 
 interface FormProps<Body> {
   readonly request: ChangeRequest
+  /** Sends to the plane by default. */
   readonly send?: Parameters<typeof useSubmission>[0]
   readonly onDone: (answer: Answer<Body>) => void
   readonly refused: string
+  /** Shown below the fields instead of a failure. */
   readonly note?: ComponentChildren
   readonly children: ComponentChildren
 }
 
-/**
- * Form that sends one request; its failure is shown below its fields. `send`: sends to the plane by default; `note`:
- * shown below the fields instead of a failure.
- */
+/** Form that sends one request; its failure is shown below its fields. */
 export function Form<Body>({ request, send, onDone, refused, note, children }: FormProps<Body>) {
   const { failure, isBusy, submit } = useSubmission(send)
   const onSubmit = (event: Event) => {
@@ -40,7 +39,9 @@ export function Form<Body>({ request, send, onDone, refused, note, children }: F
 
 interface FieldProps {
   readonly label: string
+  /** Class of the wrapper. */
   readonly place?: string
+  /** Call `onValue` on change instead of on every key. */
   readonly late?: boolean
   readonly value: string
   readonly class?: string
@@ -58,10 +59,7 @@ interface FieldProps {
   readonly onValue: (value: string) => void
 }
 
-/**
- * Input with its label; additional properties go to the input. `place`: class of the wrapper; `late`: call `onValue` on
- * change instead of on every key.
- */
+/** Input with its label; additional properties go to the input. */
 export function Field({ label, place, late = false, onValue, ...input }: FieldProps) {
   const id = useId()
   const notify = (event: TargetedEvent<HTMLInputElement>) => onValue(event.currentTarget.value)
@@ -78,11 +76,12 @@ interface ChoiceProps {
   readonly place?: string
   readonly hint?: string
   readonly value: string | undefined
+  /** Values, or pairs of value and text. */
   readonly options: readonly (string | readonly [string, string])[]
   readonly onValue: (value: string) => void
 }
 
-/** Select with its label, and a hint behind it. `options`: values, or pairs of value and text. */
+/** Select with its label, and a hint behind it. */
 export function Choice({ label, place, value, options, hint, onValue }: ChoiceProps) {
   const id = useId()
   return (

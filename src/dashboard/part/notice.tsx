@@ -87,7 +87,7 @@ export function LoadingNotice({ children }: { children: ComponentChildren }) {
   )
 }
 
-/** Placeholder of content that is loading. Description of the content. */
+/** Placeholder of content that is loading, with a description of it. */
 export function Skeleton({ children }: { children: ComponentChildren }) {
   return (
     <div class="skeleton" role="status">

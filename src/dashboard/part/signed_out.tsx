@@ -3,11 +3,12 @@ import type { ComponentChildren } from 'preact'
 interface SignedOutProps {
   readonly title: string
   readonly command: string
+  /** This tab had a session. */
   readonly isEnded: boolean
   readonly children?: ComponentChildren
 }
 
-/** Content for readers without a session. `isEnded`: this tab had a session. */
+/** Content for readers without a session. */
 export function SignedOut({ title, command, isEnded, children }: SignedOutProps) {
   return (
     <div class="welcome">

@@ -6,7 +6,7 @@ import { classes, useEffect, useLayoutEffect } from '../lib/view.ts'
 import { LoadedAnswer, LoadingNotice } from './notice.tsx'
 
 /** Name of a column, or its header cell. */
-export type Column = string | VNode
+type Column = string | VNode
 
 interface TableProps {
   readonly label: string

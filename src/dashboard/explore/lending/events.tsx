@@ -36,7 +36,7 @@ interface EventPage {
 
 /**
  * Reads events of a wallet in a market, newest first. The service lists them up to now; rows after the moment of the
- * view are dropped here. `path`: undefined: no request.
+ * view are dropped here. Without `path` there is no request.
  */
 export function useEvents(path: string | undefined, { key, view, catalog, paid }: Context): EventPage {
   const until = parseMoment(view.asOf)
@@ -80,8 +80,8 @@ function countSearchReads(pages: number) {
 }
 
 /**
- * Finds the first page from 2 on with an event at or before a moment by binary search; the last page if there is none.
- * `until`: Unix seconds.
+ * Finds the first page from 2 on with an event at or before a moment (Unix seconds) by binary search; the last page
+ * if there is none.
  */
 async function findPage(
   until: number,

@@ -33,10 +33,11 @@ interface Due {
 
 interface DueNoticeProps {
   readonly due: Due
+  /** A fall of the health factor is said already. */
   readonly isKnown: boolean
 }
 
-/** What can be called due of a position. `isKnown`: a fall of the health factor is said already. */
+/** What can be called due of a position. */
 function DueNotice({ due: { liquidatable_because: reasons, due_at: dueAt }, isKnown }: DueNoticeProps) {
   const others = isKnown ? reasons.filter((reason) => reason !== 'health_factor') : reasons
   return (
@@ -140,7 +141,7 @@ function point(share: number, radius: number) {
   return { x: CENTER.x + radius * Math.cos(angle), y: CENTER.y - radius * Math.sin(angle) }
 }
 
-/** `to`: shares of the half circle. */
+/** Draws an arc between two shares of the half circle. */
 function arc(from: number, to: number) {
   const [start, end] = [point(from, RADIUS), point(to, RADIUS)]
   return `M${start.x} ${start.y}A${RADIUS} ${RADIUS} 0 0 1 ${end.x} ${end.y}`

@@ -1,6 +1,7 @@
 import type { AaveV3Calculations, AaveV3Position, LendingPosition, MorphoPosition } from '../../lib/shapes.ts'
 import type { Legs } from './what_if.ts'
-/** `position`: from an answer with `full=true`. */
+
+/** Converts a position of an answer with `full=true`. */
 export function aaveLegs({ suppliedAssets, borrowedAssets }: AaveV3Position): Legs {
   return {
     supplies: suppliedAssets.map(({ address = '', symbol, amountSuppliedUSD, isCollateral, liquidationThreshold }) => ({

@@ -7,11 +7,11 @@ const MULTIPLE_MIN = 10
 
 /**
  * The price of one token alone at which the position is liquidated: as a multiple of today's, and as text if known.
- * `isPassed`: the position can be liquidated already.
  */
 export interface Edge {
   readonly multiple: number | undefined
   readonly price: string | undefined
+  /** The position can be liquidated already. */
   readonly isPassed: boolean
 }
 

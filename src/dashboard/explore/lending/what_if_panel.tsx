@@ -15,10 +15,10 @@ const DEBT_STEPS = 200
 /** Debt of a position that has none yet: US dollars. */
 const ANY_DEBT = { id: 'dollars', symbol: 'US dollars', usd: 0, weight: 1 }
 
-/** `borrowLimit`: US dollars of debt up to which the protocol lends, at the prices of now. */
 interface Props {
   readonly legs: Legs | undefined
   readonly target: string
+  /** US dollars of debt up to which the protocol lends, at the prices of now. */
   readonly borrowLimit?: string | undefined
   readonly note?: string | undefined
 }
@@ -115,7 +115,7 @@ function formatSigned(change: number) {
   return change < 0 ? `−${-change}` : `+${change}`
 }
 
-/** `owed`: US dollars. */
+/** Formats a change of a debt; `borrowed` and `owed` are US dollars. */
 function formatDebt(borrowed: number, owed: number) {
   if (borrowed === 0) return 'as now'
   if (borrowed > 0) return `borrow ${formatDollars(formatPlain(borrowed))}`

@@ -53,6 +53,7 @@ export function feeAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasE
 interface DaysHeld {
   readonly before: FullPosition
   readonly now: FullPosition
+  /** Oldest first. */
   readonly flows: readonly Flow[]
   readonly fromSec: number
   readonly untilSec: number
@@ -61,7 +62,7 @@ interface DaysHeld {
 /**
  * Fees over the last days: fees uncollected now, less fees uncollected then, plus fees collected in between, token by
  * token, at current prices; ÷ the average capital × 365 days ÷ these days. The average capital is the average liquidity
- * of these days × the value of one unit of liquidity, the mean of then and now. Flows oldest first.
+ * of these days × the value of one unit of liquidity, the mean of then and now.
  * @figure explore/fee_apr_of_days
  * @source definition, from the position `at_time` and its flows since
  * @proof test/unit/dashboard/explore/fee_apr_test.ts

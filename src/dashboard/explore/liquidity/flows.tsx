@@ -37,7 +37,8 @@ export function toFlowsId(path: string) {
 
 /**
  * Reads all flows of a position up to the moment of the view, oldest first, in pages of 25. `rows` is undefined if
- * there are more than `FLOW_PAGES_MAX` pages. Pages in `paid` are not requested again. `path`: undefined: no request.
+ * there are more than `FLOW_PAGES_MAX` pages. Pages in `paid` are not requested again. Without `path`
+ * there is no request.
  */
 export function useFlows(path: string | undefined, { key, paid }: Pick<Context, 'key' | 'paid'>) {
   const [state, setState] = useState<Partial<FlowsState>>({})

@@ -164,11 +164,12 @@ interface PositionCardProps {
   readonly position: Position
   readonly served: Liquidity
   readonly context: Context
+  /** When the position was read. */
   readonly atSec: number
+  /** Its name, if no heading shows it. */
   readonly chain: string | undefined
 }
 
-/** `atSec`: when the position was read; `chain`: its name, if no heading shows it. */
 function PositionCard({ position, served, context, atSec, chain }: PositionCardProps) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state

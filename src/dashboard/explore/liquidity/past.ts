@@ -1,5 +1,6 @@
 import type { Answer, Failure } from '../../lib/api.ts'
 import type { FullPosition } from '../../lib/shapes.ts'
+
 /** Positions at the first moments. */
 export interface Past {
   readonly positions: readonly FullPosition[]
@@ -7,16 +8,17 @@ export interface Past {
 }
 
 interface ReadPastOptions {
+  /** Positions at the first moments, from an earlier run. */
   readonly positions: readonly FullPosition[]
   readonly signal: AbortSignal
   readonly read: (moment: number) => Promise<Answer<{ data: FullPosition }> | Failure>
+  /** Is not called after `signal` fires. */
   readonly onPast: (past: Past) => void
 }
 
 /**
- * Reads a position at moments, one after the other, until one fails. Moments already read are not paid again.
- * `moments`: Unix seconds. `positions`: at the first moments, from an earlier run; nothing is read and `onPast` is not
- * called after `signal` fires.
+ * Reads a position at moments (Unix seconds), one after the other, until one fails or `signal` fires. Moments already
+ * read are not paid again.
  */
 export async function readPast(
   moments: readonly number[],

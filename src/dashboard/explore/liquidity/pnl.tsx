@@ -39,13 +39,11 @@ interface ProfitAndLossProps {
   readonly position: Position
   readonly served: Liquidity
   readonly context: Context
+  /** Called with requested figures. */
   readonly onFigures: (pnl: ProfitAndLoss) => void
 }
 
-/**
- * Profit and loss of a position: from the answer, else the reason why it is missing and a button that requests it.
- * `onFigures`: called with requested figures.
- */
+/** Profit and loss of a position: from the answer, else the reason why it is missing and a button that requests it. */
 export function PositionProfit({
   position,
   served: { protocol, pnl, credits },

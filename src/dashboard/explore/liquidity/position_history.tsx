@@ -19,13 +19,11 @@ interface PositionHistoryProps {
   readonly pnl: ProfitAndLoss | undefined
   readonly served: Liquidity
   readonly context: Context
+  /** When the position was read; its figures are of then, however long the page stays open. */
   readonly atSec: number
 }
 
-/**
- * History of a position: opening and closing, fee APR, and flows. Read on a click, because it costs credits. `atSec`:
- * when the position was read; its figures are of then, however long the page stays open.
- */
+/** History of a position: opening and closing, fee APR, and flows. Read on a click, because it costs credits. */
 export function PositionHistory({ position, pnl, served, context, atSec }: PositionHistoryProps) {
   const { view } = context
   const base = `v1/positions/${served.protocol}/${position.token_id}`

@@ -23,14 +23,13 @@ type Balance = PortfolioBalance['data']
 
 interface PortfolioProps {
   readonly context: Context
+  /** Number of retries. */
   readonly round: number
+  /** Whether a notice shows this failure already. */
   readonly isReported: (failure: Failure) => boolean
 }
 
-/**
- * Net worth of the wallet on all chains of its kind, and the rows that are not counted. `round`: number of retries;
- * `isReported`: whether a notice shows this failure already.
- */
+/** Net worth of the wallet on all chains of its kind, and the rows that are not counted. */
 export function Portfolio({ context, round, isReported }: PortfolioProps) {
   const { view, key } = context
   const past: Record<string, string> = view.asOf === '' ? {} : { at_time: view.asOf }
@@ -142,12 +141,13 @@ function Worth({ atSec, balance, context, query, again }: WorthProps) {
 
 interface UnreadProps {
   readonly unread: Balance['unread']
+  /** How many there are. */
   readonly chains: number
   readonly catalog: Catalog
   readonly again: () => void
 }
 
-/** Chains missing from the sum, and a button that reads all of it again. `chains`: how many there are. */
+/** Chains missing from the sum, and a button that reads all of it again. */
 function Unread({ unread, chains, catalog, again }: UnreadProps) {
   const [asked, setAsked] = useState<Balance['unread'] | undefined>(undefined)
   const names = unread.map(({ chain_id }) => chainName(catalog, chain_id))
