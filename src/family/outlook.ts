@@ -1,4 +1,5 @@
-import { formatExact, rescale } from '../lib/number/decimal.ts'
+import type { FeeGrowth } from '../finance/math/liquidity.ts'
+import { type Decimal, formatExact, rescale } from '../lib/number/decimal.ts'
 import type { Rational } from '../lib/number/rational.ts'
 
 /*
@@ -42,6 +43,26 @@ export interface UntoldEarning {
   readonly why: string
 }
 
+/**
+ * Fees that a unit of liquidity has earned in a position's range up to a block: two blocks tell what the position earned
+ * between them.
+ */
+export interface FeeMeter extends FeeGrowth {
+  readonly liquidity: bigint
+  /** Time of the block, Unix seconds. */
+  readonly timestampSec: bigint
+  readonly tokens: readonly [MeteredToken, MeteredToken]
+}
+
+/** A token that fees are paid in. */
+interface MeteredToken {
+  readonly address: string
+  readonly symbol: string
+  readonly decimals: number
+  /** US dollars a whole token; undefined if only its pools tell one. */
+  readonly price: Decimal | undefined
+}
+
 /** What a family says of a position. */
 export interface PositionOutlook {
   /** The fields that name it in its rows, without a part. */
@@ -51,6 +72,8 @@ export interface PositionOutlook {
   readonly toDo: readonly ToDo[]
   /** Interest of one day at the rates of the block, less what debts cost, US dollars. */
   readonly interestUsd?: Rational | undefined
+  /** Absent of a position that earns no fees, and where no past block can be read. */
+  readonly fees?: FeeMeter | undefined
   readonly untold?: readonly UntoldEarning[]
 }
 

@@ -63,7 +63,7 @@ export function createHoldingsReader<
     return rows
   }
 
-  function outlookPosition(position: Position): PositionOutlook {
+  function outlookPosition(position: Position, timestampSec: bigint): PositionOutlook {
     const { deployment, tokenId, liquidity, tickLower, tickUpper, token0, token1, pool } = position
     return outlookLiquidity({
       position: toIds(position),
@@ -76,6 +76,8 @@ export function createHoldingsReader<
       tokens: [token0, token1],
       owed: protocol.computeHeldAmounts(position).owed,
       isCredited: withdrawn?.isOwed(position) ?? false,
+      inside: protocol.computeInside(position),
+      timestampSec,
     })
   }
 
@@ -117,7 +119,7 @@ export function createHoldingsReader<
           emptied: listEmptied(positions),
           notRead: unreadable.map(({ manager, tokenId, reason }) => `position ${tokenId} of ${manager}: ${reason}`),
           listOutlooks: () => [
-            ...positions.map(outlookPosition),
+            ...positions.map((each) => outlookPosition(each, held.block.timestampSec)),
             ...unreadable.flatMap((each) => outlookBroken(each, deployments)),
           ],
           listExits: () => positions.map((each) => ({ position: toIds(each), ...exitPosition(each) })),

@@ -1,11 +1,12 @@
-import { isInRange, type TickRange, type TokenAmounts } from '../../finance/math/liquidity.ts'
-import { COLLECTABLE_PARTS, nameExchange, type PositionOutlook, sayAmount, type ToDo } from '../outlook.ts'
-
-/** A token as a sentence names it. */
-interface NamedToken {
-  readonly symbol: string
-  readonly decimals: number
-}
+import { type FeeGrowth, isInRange, type TickRange, type TokenAmounts } from '../../finance/math/liquidity.ts'
+import {
+  COLLECTABLE_PARTS,
+  type FeeMeter,
+  nameExchange,
+  type PositionOutlook,
+  sayAmount,
+  type ToDo,
+} from '../outlook.ts'
 
 /** What a family of liquidity knows of a position. */
 interface LiquidityFacts extends Pick<PositionOutlook, 'position' | 'code'>, TickRange {
@@ -13,17 +14,28 @@ interface LiquidityFacts extends Pick<PositionOutlook, 'position' | 'code'>, Tic
   readonly liquidity: bigint
   /** Tick of the pool. */
   readonly tick: number
-  readonly tokens: readonly [NamedToken, NamedToken]
+  readonly tokens: FeeMeter['tokens']
   /** What collecting pays, without rewards. */
   readonly owed: TokenAmounts
   /** True if something was withdrawn or credited before and not collected. */
   readonly isCredited: boolean
+  /** Fee growth inside the range; undefined if it earns no fees, `untold` where no past block can be read. */
+  readonly inside: FeeGrowth | 'untold' | undefined
+  /** Time of the read, Unix seconds. */
+  readonly timestampSec: bigint
 }
 
-/** Says what a liquidity position's owner has to see to. */
+/** Says what a liquidity position's owner has to see to, and how far its fees have grown. */
 export function outlookLiquidity(facts: LiquidityFacts): PositionOutlook {
-  const { position, code } = facts
-  return { position, code, toDo: [findOutOfRange(facts), findUncollected(facts)].filter((each) => each !== undefined) }
+  const { position, code, liquidity, inside, timestampSec, tokens } = facts
+  const toDo = [findOutOfRange(facts), findUncollected(facts)].filter((each) => each !== undefined)
+  if (liquidity === 0n) return { position, code, toDo }
+  if (typeof inside === 'object') return { position, code, toDo, fees: { ...inside, liquidity, timestampSec, tokens } }
+  const untold =
+    inside === 'untold'
+      ? { what: `fees of ${nameFacts(facts)}`, why: 'Endpoints of Solana keep no past state' }
+      : { what: `rewards of ${nameFacts(facts)}`, why: 'What its custodian pays in a day is not read' }
+  return { position, code, toDo, untold: [untold] }
 }
 
 function findOutOfRange(facts: LiquidityFacts): ToDo | undefined {

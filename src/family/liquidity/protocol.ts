@@ -254,6 +254,8 @@ export interface LiquidityProtocol<
   readonly isEnumerable: boolean
   /** The fee rule: what a position holds and is owed, from its state. */
   readonly computeHeldAmounts: (position: Position) => HeldAmounts
+  /** Fee growth inside the range that is the position's; undefined if it earns nothing. */
+  readonly computeInside: (position: Position) => FeeGrowth | undefined
   /** Sorts what is owed into fees and withdrawn principal, and says what counts in all. */
   readonly splitOwed: (position: Position, held: HeldAmounts, context: FigureContext<Withdrawal>) => OwedParts
   /** Parts of a position as rows of a portfolio: what its owner gets, and why not if he does not. */

@@ -212,6 +212,8 @@ export function outlookPosition(position: OrcaPosition & { readonly figureState:
     owed: { amount0: toReceivedAmount(fees.amount0, tokenA), amount1: toReceivedAmount(fees.amount1, tokenB) },
     // The program pays what is withdrawn at once.
     isCredited: false,
+    inside: 'untold',
+    timestampSec: position.timestampSec,
   })
 }
 

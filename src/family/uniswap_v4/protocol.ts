@@ -1,6 +1,6 @@
 import type { LiquidityProtocol } from '../liquidity/protocol.ts'
 import { exitPosition } from './exit.ts'
-import { computeCountedAmounts, computeHeldAmounts, type Withdrawal } from './math/figures.ts'
+import { computeCountedAmounts, computeHeldAmounts, computeInside, type Withdrawal } from './math/figures.ts'
 import { listUncoveredFields, OUTPUTS, presentPool, presentWithdrawal, toHeldParts } from './present.ts'
 import { createOwnedFinder } from './read/owned/mod.ts'
 import { TRANSFER_STREAM } from './read/owned/transfers.ts'
@@ -33,6 +33,7 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
     const { principal, fees: owed } = computeHeldAmounts(position)
     return { principal, owed }
   },
+  computeInside,
   splitOwed(_, { principal, owed: fees }, { withdrawal }) {
     const counted = computeCountedAmounts({ principal, fees }, withdrawal)
     return { fees, total: counted && [counted] }

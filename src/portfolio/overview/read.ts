@@ -4,7 +4,7 @@ import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { allOrAbort } from '../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { PendingError, UnavailableError } from '../../lib/error.ts'
+import { CodedError, PendingError, UnavailableError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import type { WalletReader } from '../read/read_wallet.ts'
 import type { MidnightWorth, SnapshotReader } from '../snapshots.ts'
@@ -18,6 +18,8 @@ const DAY_SEC = 86_400
 export interface WalletChain {
   readonly wallet: string
   readonly read: WithExpiry<AssetsRead>
+  /** The same at the midnight nearest to a day ago, or why it could not be read; absent if nothing earns fees. */
+  readonly before?: AssetsRead | string
 }
 
 /** A wallet on a chain that could not be read. */
@@ -111,6 +113,27 @@ export function createOverviewReader(options: {
     }
   }
 
+  /** Reads what earns fees at an earlier time too: two blocks tell what it earned between them. */
+  async function readBefore(now: WalletChain, dayBefore: number, work: Work): Promise<WalletChain> {
+    const { wallet, read } = now
+    if (!(read.outlooks?.() ?? []).some(({ fees }) => fees !== undefined)) return now
+    const limit = clock.timeout(PATIENCE_MS)
+    const at_time = { sec: dayBefore * DAY_SEC, sent: String(dayBefore * DAY_SEC) }
+    try {
+      const query = { wallet, chain_id: read.block.chainId, at_time, allow_partial: true }
+      const { reads, unread } = await reader.read(query, limitWork(work, limit))
+      const [before = unread[0]?.because ?? 'The chain could not be read'] = reads
+      return { ...now, before }
+    } catch (error) {
+      if (work.signal.aborted) throw error
+      if (limit.aborted || error instanceof PendingError)
+        return { ...now, before: 'It takes longer than usual: ask again' }
+      // The chain had not begun, or a wallet has too much to read.
+      if (error instanceof CodedError || error instanceof UnavailableError) return { ...now, before: error.message }
+      throw error
+    }
+  }
+
   return {
     /**
      * Reads all chains of the wallets, and what they were worth a day and 30 days ago. Chains that cannot be read are left
@@ -123,7 +146,15 @@ export function createOverviewReader(options: {
         .filter((wallet) => !isBase58Address(wallet))
         .flatMap((wallet) => chainIds.map((chainId) => ({ wallet, chainId })))
       const [now, past] = await Promise.all([
-        readWallets(wallets, work).then((found) => alignBlocks(found, work)),
+        readWallets(wallets, work)
+          .then((found) => alignBlocks(found, work))
+          .then(async ({ reads, unread }) => ({
+            reads: await allOrAbort(
+              reads.map((each) => (shared: Work) => readBefore(each, dayBefore, shared)),
+              work,
+            ),
+            unread,
+          })),
         allOrAbort(
           places.map(({ wallet, chainId }) => (shared: Work) => {
             return readPast(wallet, chainId, [monthBefore, dayBefore], shared)

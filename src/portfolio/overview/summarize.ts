@@ -1,34 +1,20 @@
-import {
-  COLLECTABLE_PARTS,
-  nameExchange,
-  type PositionOutlook,
-  sayAmount,
-  TO_DO_KINDS,
-  type ToDoKind,
-} from '../../family/outlook.ts'
-import { exactSum, sumE6 } from '../../finance/price/price.ts'
+import { nameExchange, type PositionOutlook, sayAmount, TO_DO_KINDS, type ToDoKind } from '../../family/outlook.ts'
+import { sumE6 } from '../../finance/price/price.ts'
 import type { WithdrawalLimit } from '../../finance/withdrawable.ts'
 import { groupBy } from '../../lib/group_by.ts'
-import type { Decimal } from '../../lib/number/decimal.ts'
-import { pow10 } from '../../lib/number/fixed_point.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import type { Row } from '../sum/row.ts'
 import { computeTotal, type Total } from '../sum/total.ts'
+import { type Earnings, summarizeEarnings } from './earnings.ts'
+import { collectOutlooks, type OwnedOutlook, type OwnedRow, toKey } from './outlooks.ts'
 import type { WalletChain } from './read.ts'
 
 /** Most things to do that an answer names, the most urgent and the largest. */
 const TO_DO_MAX = 100
 /** Protocol of what is in the wallet itself. */
 const WALLET_CODE = 'wallet'
-/** Digits of the interest of a position in a sum. */
-const INTEREST_DIGITS = 18
 /** Under a cent nothing is to be done. */
 const LEAST_E6 = 10_000n
-
-/** A row and the wallet that has it. */
-interface OwnedRow extends Row {
-  readonly wallet: string
-}
 
 /** What is to be seen to. */
 export interface ListedToDo {
@@ -43,22 +29,11 @@ export interface ListedToDo {
   readonly text: string
 }
 
-/** Something that an income lacks. */
-interface Lack {
-  readonly what: string
-  readonly amount: string | null
-  readonly why: string
-}
-
 /** Everything that several wallets have, in figures. */
-export interface Summary {
+export interface Summary extends Earnings {
   readonly total: Total
   readonly chains: readonly (Pick<Total, 'netE6' | 'gaps'> & { readonly chainId: number })[]
   readonly protocols: readonly { readonly code: string; readonly chainId: number; readonly netE6: bigint | undefined }[]
-  /** US dollars. */
-  readonly perDay: Decimal
-  readonly toCollectE6: bigint
-  readonly earningsLack: readonly Lack[]
   readonly toDo: readonly ListedToDo[]
   /** Wallets on chains with anything counted. */
   readonly counted: readonly { readonly wallet: string; readonly chainId: number }[]
@@ -107,7 +82,7 @@ export function summarize(reads: readonly WalletChain[]): Summary {
         const { netE6 } = computeTotal(placeRows, { unsourced })
         return [{ code: getCode(first), chainId: first.chainId, netE6 }]
       }),
-    ...summarizeEarnings(rows, [...outlooks.values()]),
+    ...summarizeEarnings(rows, reads, outlooks),
     toDo: listToDo(rows, outlooks, getCode),
     counted: [...owners.values()].flatMap(([first]) =>
       first === undefined ? [] : [{ wallet: first.wallet, chainId: first.chainId }],
@@ -124,66 +99,7 @@ function classifyReads(reads: readonly WalletChain[]): OwnedRow[] {
   return rows.map((row, index) => ({ ...row, wallet: owned[index]?.wallet ?? '' }))
 }
 
-/** A position of a wallet, and what its family says of it. */
-interface OwnedOutlook {
-  readonly wallet: string
-  readonly chainId: number
-  readonly outlook: PositionOutlook
-}
-
-function collectOutlooks(reads: readonly WalletChain[]): ReadonlyMap<string, OwnedOutlook> {
-  const owned = reads.flatMap(({ wallet, read }) => {
-    const { chainId } = read.block
-    return (read.outlooks?.() ?? []).map((outlook) => ({ wallet, chainId, outlook }))
-  })
-  return new Map(owned.map((each) => [toKey(each.wallet, each.chainId, each.outlook.position), each]))
-}
-
 type Position = PositionOutlook['position']
-
-function toKey(wallet: string, chainId: number, { part: _, ...ids }: Position): string {
-  return JSON.stringify([wallet, chainId, ...Object.entries(ids).sort(([a], [b]) => (a < b ? -1 : 1))])
-}
-
-/**
- * Sums what positions earn in a day, interest less what debts cost at the rates of the block, and what can be collected
- * without withdrawing anything: fees, what was withdrawn before, and rewards.
- *
- * @figure per_day_usd, to_collect_usd
- * @source definition: net daily interest of lending positions; rows of liquidity positions by their part
- * @proof test/contract/portfolio/overview_test.ts
- */
-function summarizeEarnings(
-  rows: readonly OwnedRow[],
-  outlooks: readonly OwnedOutlook[],
-): Pick<Summary, 'perDay' | 'toCollectE6' | 'earningsLack'> {
-  const interest = outlooks.flatMap(({ outlook: { interestUsd } }) =>
-    interestUsd === undefined
-      ? []
-      : { units: (interestUsd.numerator * pow10(INTEREST_DIGITS)) / interestUsd.denominator, scale: INTEREST_DIGITS },
-  )
-  const untold = outlooks.flatMap(({ outlook, chainId }) =>
-    (outlook.untold ?? []).map(({ what, why }) => ({ what: `${what} on chain ${chainId}`, amount: null, why })),
-  )
-  const collectable = rows.filter(isCollectable)
-  const uncounted = collectable.filter(({ verdict }) => !verdict.counted && verdict.reason !== 'spam')
-  return {
-    perDay: exactSum(interest),
-    toCollectE6: sumE6(collectable.flatMap(({ verdict }) => (verdict.counted ? verdict.value : []))),
-    earningsLack: [
-      ...untold,
-      ...uncounted.map(({ token, amount, chainId, verdict }) => ({
-        what: `${sayAmount(amount, token)} to collect on chain ${chainId}`,
-        amount: null,
-        why: verdict.counted ? '' : verdict.detail,
-      })),
-    ],
-  }
-}
-
-function isCollectable({ kind, position }: Row): boolean {
-  return kind === 'liquidity' && COLLECTABLE_PARTS.includes(position?.['part'] ?? '')
-}
 
 /** Kinds that are left out where they are about nothing, or about spam. */
 const IDLE_KINDS: readonly ToDoKind[] = ['out_of_range', 'uncollected']

@@ -179,6 +179,40 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   expect(again.requests.filter((method) => method === 'eth_call')).toEqual([])
 }, 120_000)
 
+test('an overview tells what has changed since the midnights nearest to 1 and 30 days ago', async () => {
+  const fresh = await testDatabase()
+  try {
+    const { portfolio } = portfolioOver({}, { db: fresh })
+    const askUntilTold = async (): Promise<Readonly<Record<string, string | null>>> => {
+      const { reply } = await portfolio.overview(`wallet=${WALLET}`)
+      const { worth, unread } = reply.data as {
+        readonly worth: Readonly<Record<string, string | null>>
+        readonly unread: readonly { readonly what: string }[]
+      }
+      return unread.some(({ what }) => what.startsWith('change')) ? await askUntilTold() : worth
+    }
+    const askNet = async (more = '') =>
+      Number(
+        ((await portfolio.balance(`wallet=${WALLET}&chain_id=${CHAIN_ID}${more}`)).reply.data as WireBalance)
+          .net_worth_usd,
+      )
+    const worth = await askUntilTold()
+    const today = Math.round(nowSec / DAY_SEC)
+    const [now, day, month] = await Promise.all([
+      askNet(),
+      ...[1, 30].map((ago) => askNet(`&at_time=${(today - ago) * DAY_SEC}`)),
+    ])
+    expect(worth['net_worth_usd']).toBe((now ?? 0).toFixed(6))
+    expect(worth['change_24h_usd']).toBe(((now ?? 0) - (day ?? 0)).toFixed(6))
+    expect(worth['change_30d_usd']).toBe(((now ?? 0) - (month ?? 0)).toFixed(6))
+    expect(Number(worth['change_30d_usd'])).not.toBe(0)
+    const [row] = await fresh.db.run<{ stored: number }>('select count(*)::int as stored from portfolio_snapshot', [])
+    expect(row?.stored).toBe(2)
+  } finally {
+    await fresh.close()
+  }
+}, 60_000)
+
 test('another token list and named tokens are read again; the old rows stay', async () => {
   const before = (await askUntilRead(portfolioOver().portfolio)).data
   const longer = portfolioOver({}, { tokens: [unlisted] })

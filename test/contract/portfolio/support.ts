@@ -71,7 +71,7 @@ export function createPortfolio(
   }
   const routes = portfolioRoutes(described)
   const findRoute = (path: string): Route => {
-    const found = routes.find((route) => route.path === `/v1/portfolio/${path}`)
+    const found = routes.find((route) => route.path === (path.startsWith('/') ? path : `/v1/portfolio/${path}`))
     if (found === undefined) throw new Error(`Cannot find the route ${path}`)
     return found
   }
@@ -79,6 +79,7 @@ export function createPortfolio(
     routes,
     routeAt: findRoute,
     exit: (query: string) => callRoute(findRoute('exit'), { query }),
+    overview: (query: string) => callRoute(findRoute('/v1/wallet/overview'), { query }),
     balance: (query: string) => callRoute(findRoute('balance'), { query }),
     assets: (query: string) => callRoute(findRoute('assets'), { query }),
     snapshots: (query: string) => callRoute(findRoute('snapshots'), { query }),

@@ -149,7 +149,7 @@ function computeOwed(position: FigureInput): { readonly owed: TokenAmounts; read
 }
 
 /** Fee growth inside the range that is the position's; undefined if it earns nothing. */
-function computeInside({ outside, custodian, pool, tickLower, tickUpper }: FigureInput): FeeGrowth | undefined {
+export function computeInside({ outside, custodian, pool, tickLower, tickUpper }: FigureInput): FeeGrowth | undefined {
   if (outside === undefined || custodian?.takesFees) return undefined
   const { lower: outsideLower, upper: outsideUpper } = outside
   const { tick, global } = pool

@@ -3,7 +3,7 @@ import { toLowerHex } from '../../../chain/call/words.ts'
 import type { Custodian, LiquidityProtocol } from '../protocol.ts'
 import type { EnumerableDeployment, EnumerableExchange } from './exchange.ts'
 import { exitPosition } from './exit.ts'
-import { computeHeldAmounts, isOwed, splitOwed } from './math.ts'
+import { computeHeldAmounts, computeInside, isOwed, splitOwed } from './math.ts'
 import { createFlowHistoryReader } from './position_history/reader.ts'
 import { createFlowStream } from './position_history/stream.ts'
 import { buildEnumerableOutputs, SPLIT_FIELDS } from './present.ts'
@@ -29,6 +29,7 @@ export function createEnumerableProtocol(
     ...(exchange.isOwnerKnown && { isOwnerKnown: exchange.isOwnerKnown }),
     isEnumerable: true,
     computeHeldAmounts,
+    computeInside,
     splitOwed(position, { principal, owed }, { withdrawn }) {
       const split = splitOwed(owed, { stored: position.owed, withdrawn })
       return { fees: split?.fees, withdrawn: split?.withdrawn, total: [principal, owed] }

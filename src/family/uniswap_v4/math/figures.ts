@@ -80,11 +80,18 @@ interface FeeInput extends TickRange {
  * @source v4-core `Position.update`, `Pool.getFeeGrowthInside`
  * @proof test/unit/family/uniswap_v4/figures_test.ts
  */
-export function computeFees({ liquidity, tickLower, tickUpper, growth, pool }: FeeInput): TokenAmounts {
-  if (growth === undefined) return { amount0: 0n, amount1: 0n }
-  const { insideLast, lower: outsideLower, upper: outsideUpper } = growth
-  const inside = feeGrowthInside({ ...pool, tickLower, tickUpper, outsideLower, outsideUpper })
-  return earned({ liquidity, from: insideLast, to: inside })
+export function computeFees(position: FeeInput): TokenAmounts {
+  const { liquidity, growth } = position
+  const inside = computeInside(position)
+  if (growth === undefined || inside === undefined) return { amount0: 0n, amount1: 0n }
+  return earned({ liquidity, from: growth.insideLast, to: inside })
+}
+
+/** Fee growth inside the range; undefined if it was not read, because the position has no liquidity. */
+export function computeInside({ tickLower, tickUpper, growth, pool }: FeeInput): FeeGrowth | undefined {
+  if (growth === undefined) return undefined
+  const { lower: outsideLower, upper: outsideUpper } = growth
+  return feeGrowthInside({ ...pool, tickLower, tickUpper, outsideLower, outsideUpper })
 }
 
 /** The fees that liquidity earns while growth within its range goes from one state to another. */
