@@ -78,7 +78,7 @@ export function Gauge({ healthFactor, target, due, bell }: GaugeProps) {
         {arcs.map(([name, from, to]) => (
           <path class={`arc ${name}`} d={arc(Number(from), Number(to))} />
         ))}
-        <path class={state} d={arc(0, Math.max(cushion, 0.004))} />
+        <path class={`arc-now ${state}`} d={arc(0, Math.max(cushion, 0.004))} />
         <Tick at={computeCushion(target)} />
         <line
           class="needle"
@@ -87,7 +87,7 @@ export function Gauge({ healthFactor, target, due, bell }: GaugeProps) {
           x2={point(cushion, RADIUS + 8).x}
           y2={point(cushion, RADIUS + 8).y}
         />
-        <text class={state} x={CENTER.x} y={CENTER.y - 12}>
+        <text class={`gauge-value ${state}`} x={CENTER.x} y={CENTER.y - 12}>
           {isDebtless ? '∞' : formatHealthFactor(healthFactor)}
         </text>
         <text class="gauge-name" x={CENTER.x} y={CENTER.y + 8}>
