@@ -5,12 +5,14 @@ import type { SolanaAccounts } from '../chain/solana/accounts.ts'
 import type { SolanaSession } from '../chain/solana/client.ts'
 import type { AccountGroup } from '../chain/solana/groups.ts'
 import type { WalletTokens } from '../chain/solana/wallet_tokens.ts'
+import type { LiquidationReason } from '../finance/liquidation_reason.ts'
 import type { TokenAmounts } from '../finance/math/liquidity.ts'
 import type { UsdPrice, UsdPriceOutcome } from '../finance/price/price.ts'
 import { type PricedToken, toPriceOutcome } from '../finance/token/priced_token.ts'
 import type { Token } from '../finance/token/token.ts'
 import type { Withdrawable } from '../finance/withdrawable.ts'
 import type { Work } from '../lib/async/work.ts'
+import type { Rational } from '../lib/number/rational.ts'
 import type { HoldingExit } from './exit.ts'
 import type { FamilyTarget } from './moment.ts'
 import type { PositionOutlook } from './outlook.ts'
@@ -33,6 +35,20 @@ export interface Holding {
   readonly payable?: Payable | undefined
   /** What a withdrawal of it alone pays at the block, if that is less than all; never of a debt. */
   readonly withdrawable?: Withdrawable | undefined
+  /** Of a debt with a term: when it falls due, and whether it is safe. */
+  readonly term?: DebtTerm | undefined
+  /** Of a supply beside such a debt: whether it backs debts. */
+  readonly isCollateral?: boolean | undefined
+}
+
+/** When a debt falls due, and whether it is safe until then. */
+export interface DebtTerm {
+  /** Unix seconds. */
+  readonly dueAtSec: bigint
+  readonly isOverdue: boolean
+  /** Undefined if an oracle does not tell. */
+  readonly healthFactor: Rational | undefined
+  readonly liquidatableBecause: readonly LiquidationReason[]
 }
 
 /** The part of an amount that its market can pay out. */
@@ -41,6 +57,8 @@ export interface Payable {
   readonly amount: bigint
   /** Why not all of it: a sentence without a full stop. */
   readonly detail: string
+  /** `at_maturity`: the rest is owed at par later, and is worth less now or nothing. @default {'exceeds_liquidity'} */
+  readonly reason?: 'exceeds_liquidity' | 'at_maturity'
 }
 
 /** Adds a row of a liquidity position for an amount of one token, if it is above zero. Spam refuses its row. */

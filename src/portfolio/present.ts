@@ -1,7 +1,10 @@
 import { checksumAddress, isHex } from 'viem'
-import { formatUsdE6 } from '../finance/figure.ts'
+import type { DebtTerm } from '../family/holding.ts'
+import { presentDue } from '../family/lending/due.ts'
+import { formatHealthFactor, formatUsdE6 } from '../finance/figure.ts'
 import { getConfidence } from '../finance/price/price.ts'
 import { type Decimal, formatExact, formatFixed } from '../lib/number/decimal.ts'
+import { compareRational, ONE } from '../lib/number/rational.ts'
 import type { WalletAssets } from './read/read_wallet.ts'
 import type { DaySnapshot } from './snapshots.ts'
 import { findRowGap } from './sum/gap.ts'
@@ -70,6 +73,7 @@ export function presentSnapshot(snapshot: DaySnapshot) {
  */
 export function presentRow(row: Row) {
   const { chainId, kind, token, amount, price, marks, verdict, rest, withdrawal, position, frozenAmount, slot } = row
+  const { term, isCollateral } = row
   const gap = findRowGap(row)
   const { decimals } = token
   return {
@@ -98,9 +102,21 @@ export function presentRow(row: Row) {
     limited_by: withdrawal?.limitedBy ?? null,
     incomplete: gap === undefined ? [] : [gap],
     position,
+    ...(term === undefined ? {} : presentTerm(term)),
+    ...(isCollateral === undefined ? {} : { is_collateral: isCollateral }),
     ...(frozenAmount === amount ? { frozen: true } : {}),
     ...(frozenAmount === undefined ? {} : { frozen_amount: presentAmount(frozenAmount, decimals) }),
     ...(slot === undefined ? {} : { slot: slot.toString() }),
+  }
+}
+
+/** Presents when a debt falls due, and whether it is safe. */
+function presentTerm({ dueAtSec, isOverdue, healthFactor, liquidatableBecause }: DebtTerm) {
+  return {
+    ...presentDue({ liquidatableBecause, dueAtSec }),
+    is_overdue: isOverdue,
+    is_healthy: healthFactor === undefined ? null : compareRational(healthFactor, ONE) >= 0,
+    health_factor: healthFactor === undefined ? null : formatHealthFactor(healthFactor),
   }
 }
 

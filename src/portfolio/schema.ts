@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import { dueFields } from '../family/lending/due.ts'
 import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
-import { base58Address, chainId, evmAddress, incompleteList, usdFigure } from '../finance/figure.ts'
+import { base58Address, chainId, evmAddress, healthFactorFigure, incompleteList, usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import {
   DECIMAL,
@@ -181,6 +182,39 @@ export const rowPosition = v.pipe(
   ),
 )
 
+/** Fields of a debt that falls due at a time. */
+const termFields = {
+  due_at: v.optional(
+    v.pipe(
+      dueFields.due_at,
+      v.description('Morpho Midnight, of a debt: its maturity, Unix seconds; owed at par all along'),
+    ),
+  ),
+  is_overdue: v.optional(v.pipe(v.boolean(), v.description('Of such a debt: true after its maturity'))),
+  is_healthy: v.optional(
+    v.pipe(
+      v.nullable(v.boolean()),
+      v.description('Of such a debt: true if its collaterals back it; null while an oracle of theirs does not tell'),
+    ),
+  ),
+  health_factor: v.optional(
+    v.pipe(
+      v.nullable(healthFactorFigure),
+      v.description(
+        "Of such a debt: what its collaterals back by the market's own oracles ÷ the debt, truncated to 4 digits; null as is_healthy",
+      ),
+    ),
+  ),
+  liquidatable_because: v.optional(
+    v.pipe(
+      dueFields.liquidatable_because,
+      v.description(
+        'Of such a debt: every reason for which wallets that its market lets may liquidate it now; [] if there is none, or while an oracle does not tell',
+      ),
+    ),
+  ),
+}
+
 const row = named(
   'Asset',
   'What a wallet has of one token in one place, or owes',
@@ -243,6 +277,10 @@ const row = named(
     ),
     incomplete,
     position: rowPosition,
+    ...termFields,
+    is_collateral: v.optional(
+      v.pipe(v.boolean(), v.description('Morpho Midnight, of a supply: true if it backs debts, false for credit')),
+    ),
     frozen: v.optional(v.pipe(v.literal(true), v.description('Solana: all of it is in frozen accounts'))),
     frozen_amount: v.optional(
       v.pipe(amount, v.description('Solana: what of it is in frozen accounts; it cannot be moved, and counts')),

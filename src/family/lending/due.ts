@@ -1,16 +1,7 @@
 import * as v from 'valibot'
+import { LIQUIDATION_REASONS, type LiquidationReason } from '../../finance/liquidation_reason.ts'
 
-/** Why any wallet may liquidate a position. The families' rules say which of them a family knows. */
-export const LIQUIDATION_REASONS = [
-  'health_factor',
-  'deleveraging',
-  'market_deleveraging',
-  'debt_matured',
-  'term_ended',
-  'obligation_order',
-] as const
-
-export type LiquidationReason = (typeof LIQUIDATION_REASONS)[number]
+export type { LiquidationReason }
 
 /** Schemas of what can be called due of a position, shown beside its health factor. */
 export const dueFields = {

@@ -372,7 +372,7 @@ export function toHeldAssets(
     }),
   )
   const positionAssets = rows.map((row): HeldAsset => {
-    const { kind, token, amount, refused, payable, withdrawable, position } = row
+    const { kind, token, amount, refused, payable, withdrawable, position, term, isCollateral } = row
     return {
       chainId: chain.id,
       kind,
@@ -384,6 +384,8 @@ export function toHeldAssets(
       payable,
       withdrawable,
       position,
+      term,
+      isCollateral,
     }
   })
   return { assets: [...walletAssets, ...positionAssets], notRead: listNotRead(answers, chain) }

@@ -33,7 +33,7 @@ interface ClassifyOptions {
 export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOptions): Row[] {
   const shares = createShares(assets, options)
   return assets.map((asset) => {
-    const { chainId, kind, token, amount, position, frozenAmount, slot, price } = asset
+    const { chainId, kind, token, amount, position, term, isCollateral, frozenAmount, slot, price } = asset
     const count = countAsset(asset, { ...options, share: shares.get(toKey(asset)) })
     return {
       chainId,
@@ -41,6 +41,8 @@ export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOp
       token,
       amount,
       position,
+      term,
+      isCollateral,
       frozenAmount,
       slot,
       price: getPrice(asset),
@@ -148,21 +150,25 @@ function countAsset(
   const payableAmount = getPayable(asset)
   const shared = share !== undefined && isBounded(asset) ? share.count(payableAmount) : undefined
   const counted = shared?.value ?? computeValue(asset, payableAmount) ?? value
-  if (counted.units === 0n) return rejectAll(asset, ['exceeds_liquidity', payable?.detail ?? share?.detail ?? ''])
+  const reason = payable?.reason ?? 'exceeds_liquidity'
+  if (counted.units === 0n) return rejectAll(asset, [reason, payable?.detail ?? share?.detail ?? ''])
   const unpaid = amount - payableAmount
   const raw = unpaid + (shared?.restRaw ?? 0n)
   if (raw === 0n) return { verdict: { counted: true, value: counted }, rest: undefined }
   const values = [computeValue(asset, unpaid), shared?.restValue].filter((each) => each !== undefined)
-  return {
-    verdict: { counted: true, value: counted },
-    rest: { raw, value: exactSum(values), reason: 'exceeds_liquidity' },
-  }
+  const restValue = isWorthUnknown(reason) ? undefined : exactSum(values)
+  return { verdict: { counted: true, value: counted }, rest: { raw, value: restValue, reason } }
+}
+
+/** True if an amount that does not count has no known worth: at maturity it is paid at par, before it is not. */
+function isWorthUnknown(reason: UncountedReason): boolean {
+  return reason === 'at_maturity'
 }
 
 function rejectAll(asset: HeldAsset, [reason, detail]: Rejection): Pick<Row, 'verdict' | 'rest'> {
   const { kind, amount } = asset
   const value = computeValue(asset)
-  const rest = { raw: amount, value: kind === 'borrowed' ? undefined : value, reason }
+  const rest = { raw: amount, value: kind === 'borrowed' || isWorthUnknown(reason) ? undefined : value, reason }
   return { verdict: { counted: false, reason, detail }, rest }
 }
 

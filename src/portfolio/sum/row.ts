@@ -3,6 +3,7 @@ import type { Block } from '../../chain/block.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type {
   AccountToken,
+  DebtTerm,
   HeldToken,
   Holding,
   HoldingExclusion,
@@ -29,6 +30,7 @@ export const UNCOUNTED_REASONS = [
   'unpriced',
   'thin',
   'exceeds_liquidity',
+  'at_maturity',
 ] as const
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number]
 
@@ -53,6 +55,10 @@ export interface HeldAsset {
   readonly refused: HoldingExclusion | undefined
   /** Null for tokens in the wallet itself. */
   readonly position: Holding['position'] | null
+  /** Of a debt with a term. */
+  readonly term?: DebtTerm | undefined
+  /** Of a supply where debts have a term: whether it backs them. */
+  readonly isCollateral?: boolean | undefined
   /** Solana: what of it is in frozen accounts, above zero. */
   readonly frozenAmount?: bigint
   /** The asset's own slot, if assets of one answer were read at several Solana slots. */
@@ -104,6 +110,8 @@ export interface Priced {
 
 /** An asset and whether it is counted. */
 export interface Row extends Pick<HeldAsset, 'chainId' | 'kind' | 'token' | 'amount' | 'position'> {
+  readonly term: DebtTerm | undefined
+  readonly isCollateral: boolean | undefined
   readonly frozenAmount: HeldAsset['frozenAmount'] | undefined
   readonly slot: HeldAsset['slot'] | undefined
   /** Of a debt, the price of what is owed. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { assessObligation, computeSafeBorrow, computeSafeWithdraw } from '../../../../src/family/kamino/math/risk.ts'
 import { CALLS, LOAN_LIMITS, REFUSALS, WITHDRAWAL_LIMITS } from '../../../../src/family/kamino/math/rule.ts'
-import { LIQUIDATION_REASONS } from '../../../../src/family/lending/due.ts'
+import { LIQUIDATION_REASONS } from '../../../../src/finance/liquidation_reason.ts'
 import { formatRational, parseRational, type Rational } from '../../../../src/lib/number/rational.ts'
 import { patchAccount, type ServedAccounts, SF } from '../../../support/kamino.ts'
 import { MARKET, OBLIGATION, type SceneChanges, SOL, USDC } from '../../../support/kamino_scene.ts'
