@@ -1,8 +1,6 @@
-import { divideSignificant } from '../../../finance/math/liquidity.ts'
-import { getConfidence, type UsdPrice } from '../../../finance/price/price.ts'
 import { type KnownTokens, spamReason } from '../../../finance/token/spam.ts'
-import { pow10 } from '../../../lib/number/fixed_point.ts'
 import type { Holding, HoldingExclusion, Payable } from '../../holding.ts'
+import { computeLoanPrice } from '../../lending/loan_price.ts'
 import { computeIdleLiquidity } from '../math/market.ts'
 import { computeWithdrawableCollateral, computeWithdrawableLoan } from '../math/withdrawal.ts'
 import type { HeldMarket, MarketToken } from '../read/position.ts'
@@ -50,8 +48,8 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
 }
 
 function toDebt(held: HeldMarket, position: Holding['position']): Holding {
-  const { owed, loan } = held
-  const marketPrice = computeMarketPrice(held)
+  const { owed, loan, collateralToken: collateral, oraclePrice } = held
+  const marketPrice = computeLoanPrice({ loan, collateral, oraclePrice })
   return {
     kind: 'borrowed',
     token: loan,
@@ -61,28 +59,6 @@ function toDebt(held: HeldMarket, position: Holding['position']): Holding {
     ...(marketPrice && { marketPrice }),
   }
 }
-
-/**
- * Computes the price of the loan token by the market's own oracle: the price of the collateral ÷ loan tokens per
- * collateral token, with 18 significant digits. Undefined if the oracle is silent or no oracle prices the collateral:
- * a market by itself says nothing about dollars.
- *
- * @figure price_usd
- * @source Morpho `IOracle.price`
- * @proof test/unit/family/morpho_blue/holdings_test.ts
- */
-function computeMarketPrice({ loan, collateralToken, oraclePrice = 0n }: HeldMarket): UsdPrice | undefined {
-  const collateralPrice = collateralToken?.price.kind === 'price' ? collateralToken.price.price : undefined
-  const [loanDecimals, collateralDecimals] = [loan.decimals, collateralToken?.decimals]
-  if (collateralPrice === undefined || loanDecimals === undefined || collateralDecimals === undefined) return undefined
-  if (oraclePrice === 0n || !['oracle', 'derived'].includes(getConfidence(collateralPrice))) return undefined
-  const numerator = collateralPrice.units * pow10(ORACLE_DECIMALS + loanDecimals)
-  const denominator = oraclePrice * pow10(collateralPrice.scale + collateralDecimals)
-  return { ...divideSignificant(numerator, denominator), source: 'market_oracle' }
-}
-
-/** Decimals of the answers of Morpho's oracles. */
-const ORACLE_DECIMALS = 36
 
 const FROZEN: HoldingExclusion = {
   reason: 'withdrawal_reverts',
