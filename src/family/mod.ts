@@ -3,6 +3,7 @@ import { AAVE_V4 } from './aave_v4/mod.ts'
 import type { Family } from './contract.ts'
 import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
+import { MORPHO_MIDNIGHT } from './morpho_midnight/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
@@ -15,6 +16,7 @@ export const FAMILIES: readonly Family[] = [
   AAVE_V3,
   AAVE_V4,
   MORPHO_BLUE,
+  MORPHO_MIDNIGHT,
   KAMINO,
 ]
 

@@ -9,6 +9,7 @@ import { addHostileTokens, type HostileScenario } from './hostile.ts'
 import { mintMany } from './mint_many.ts'
 import { buildMorpho, type MorphoDevnet } from './morpho_blue/mod.ts'
 import { type RandomScenario, randomScenario } from './random.ts'
+import { placeMidnight } from './morpho_midnight/mod.ts'
 import { createRpc, type Rpc } from './rpc.ts'
 import { buildScenario, type Scenario } from './scenario.ts'
 import { createSend, type Send } from './transaction.ts'
@@ -81,6 +82,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     // Every service over Ethereum asks these.
     await placeUniswapV4(builder)
     await placeAaveV4(rpc)
+    await placeMidnight(rpc)
     let hostile: Promise<HostileScenario> | undefined
     let aave: Promise<AaveDevnet> | undefined
     let aaveV4: Promise<AaveV4Devnet> | undefined

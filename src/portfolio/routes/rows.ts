@@ -110,7 +110,6 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
     holds: 'debts',
     chainIds: [1, 10, 130, 137, 2020, 5000, 8453, 42161, 59144, 534352],
   },
-  { name: 'Morpho Midnight', holds: 'debts', chainIds: [1, 4663, 5042, 8453] },
   { name: 'Neverland', holds: 'debts', chainIds: [143] },
   { name: 'K613', holds: 'debts', chainIds: [143] },
   {

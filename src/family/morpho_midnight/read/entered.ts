@@ -1,0 +1,162 @@
+import type { Address, Hex } from 'viem'
+import { toLowerHex } from '../../../chain/call/words.ts'
+import type { Database } from '../../../db/database.ts'
+import { readWalletEntries, WALLET_ENTRIES, type WalletEntry } from '../../../finance/wallet_entry.ts'
+import {
+  type History,
+  HistoryUnavailableError,
+  IncompleteError,
+  type Stream,
+  type StreamTarget,
+} from '../../../history/stream.ts'
+import { noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
+import { PendingError, UnavailableError } from '../../../lib/error.ts'
+import { createLru } from '../../../lib/lru.ts'
+import type { PositionChange } from '../event/change.ts'
+import { createEntryFilters, decodeEntries } from '../event/entry.ts'
+import type { MidnightDeployment } from '../table.ts'
+import { readChanges } from './lives.ts'
+import { getDeployment, type MidnightTarget } from './read.ts'
+
+/** The markets in which a wallet may have anything, and what may be missing. */
+export interface EnteredMarkets {
+  /** Lower case, sorted. */
+  readonly marketIds: readonly Hex[]
+  /** What its history does not tell, in words for a list. */
+  readonly notRead: readonly string[]
+}
+
+/** Markets of a wallet while its histories catch up. */
+export interface PendingMarkets {
+  /** Known ones, usually all; undefined if none can be read ahead. */
+  readonly known: EnteredMarkets | undefined
+  /** All of them. Throws as `EnteredMarketsReader.read`. */
+  readonly all: Promise<EnteredMarkets>
+}
+
+/** Wallets whose purchases are remembered, and most markets that are read ahead. */
+const WALLETS_MAX = 5_000
+const AHEAD_MAX = 200
+
+/** Reads the markets in which wallets may have anything. */
+export type EnteredMarketsReader = ReturnType<typeof createEnteredMarketsReader>
+
+/**
+ * The stream of the markets that wallets entered themselves, which hold all their debts and collateral. No state lists
+ * them: two matching reads, and the replay of the life stream, are the proof.
+ */
+export const ENTRY_STREAM: Stream<WalletEntry> = {
+  name: 'morpho_midnight_market',
+  table: WALLET_ENTRIES,
+  filters: createEntryFilters,
+  decode: (target, logs) => ({ rows: decodeEntries(target, logs), unsettled: [] }),
+}
+
+/** The stream target of Midnight on a chain. */
+export function toStreamTarget(chainId: number, { midnight, startBlock }: MidnightDeployment): StreamTarget {
+  return { chainId, contract: toLowerHex(midnight), startBlock }
+}
+
+/** Creates a reader over the history of the process. */
+export function createEnteredMarketsReader(options: {
+  readonly lives: Stream<PositionChange>
+  readonly history: History
+  readonly db: Database
+}) {
+  const { lives, history, db } = options
+  /** Markets of purchases as of the last read, to read ahead. */
+  const purchases = createLru<readonly Hex[]>({ entriesMax: WALLETS_MAX })
+
+  function toRequest(target: MidnightTarget, wallet: Hex) {
+    const { client, block } = target
+    return { target: toStreamTarget(client.chain.id, getDeployment(target)), subject: wallet, upTo: block?.number }
+  }
+
+  /** The markets that the wallet entered itself, up to the block of the target. */
+  async function readOwn(target: MidnightTarget, wallet: Hex, work: Work): Promise<readonly Hex[]> {
+    const request = toRequest(target, wallet)
+    const ensured = await history.ensure({ ...request, stream: ENTRY_STREAM }, work)
+    if (target.block !== undefined && !ensured.isAgreed) noteUnwitnessed(work, [target.client.chain.id])
+    const last = getLast(target)
+    const query = {
+      target: request.target,
+      stream: ENTRY_STREAM.name,
+      wallet,
+      toBlock: Math.min(ensured.storedTo, last),
+    }
+    const { isWhole, entries } = await readWalletEntries(db, query)
+    if (!isWhole && query.toBlock >= request.target.startBlock) throw readAgainError(target)
+    return [...entries, ...ensured.tail.filter(({ block }) => block <= last).map(({ entry }) => entry)]
+  }
+
+  /** The markets whose units the wallet bought, up to that block; undefined if there are too many purchases. */
+  async function readBought(target: MidnightTarget, wallet: Hex, work: Work): Promise<readonly Hex[] | undefined> {
+    const request = toRequest(target, wallet)
+    const ensured = await history.ensure({ ...request, stream: lives }, work)
+    const last = getLast(target)
+    const toBlock = Math.min(ensured.storedTo, last)
+    const stored =
+      toBlock < request.target.startBlock
+        ? []
+        : await readChanges(db, { target: request.target, wallet, toBlock, kinds: ['buy'] })
+    const tail = ensured.tail.filter(({ block, kind }) => block <= last && kind === 'buy')
+    return stored && [...stored, ...tail].map(({ market }) => market)
+  }
+
+  async function readAll(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
+    const [own, bought] = await Promise.all([
+      readOwn(target, wallet, work),
+      readBought(target, wallet, work).catch((error: unknown) => {
+        // An answer about a past block stays: it is not given without them.
+        if (target.block !== undefined || !(error instanceof UnavailableError)) throw error
+        return error
+      }),
+    ])
+    if (bought === undefined || bought instanceof UnavailableError) return sortMarkets(own, [toWords(bought)])
+    purchases.set(toKey(target, wallet), bought)
+    return sortMarkets([...own, ...bought], [])
+  }
+
+  return {
+    /**
+     * The markets up to the block of the target. Those with debts and collateral are complete in any case: strangers can
+     * delay only the list of the wallet's purchases, by taking its offers, and then `notRead` of an answer about the newest
+     * block names its credits. Throws `UnavailableError` with the progress until the histories are complete.
+     */
+    read: (target: MidnightTarget, wallet: Address, work: Work) => readAll(target, toLowerHex(wallet), work),
+    /** Starts reading those up to the newest block, and returns the known ones, usually all. Throws as `Database.run`. */
+    async prefetch(target: MidnightTarget, wallet: Address, work: Work): Promise<PendingMarkets> {
+      const subject = toLowerHex(wallet)
+      const all = readAll(target, subject, work)
+      // Swallow the rejection here; awaiting callers still get it.
+      all.catch(() => {})
+      const query = { target: toRequest(target, subject).target, stream: ENTRY_STREAM.name, wallet: subject }
+      const { isBegun, entries } = await readWalletEntries(db, { ...query, toBlock: Number.MAX_SAFE_INTEGER })
+      const known = [...entries, ...(purchases.get(toKey(target, subject)) ?? [])]
+      return { known: isBegun && known.length <= AHEAD_MAX ? sortMarkets(known, []) : undefined, all }
+    },
+  }
+}
+
+function toKey({ client }: MidnightTarget, wallet: Hex): string {
+  return `${client.chain.id}:${wallet}`
+}
+
+function sortMarkets(marketIds: readonly Hex[], notRead: readonly string[]): EnteredMarkets {
+  return { marketIds: [...new Set(marketIds)].sort(), notRead }
+}
+
+function getLast({ block }: MidnightTarget): number {
+  return block === undefined ? Number.MAX_SAFE_INTEGER : Number(block.number)
+}
+
+/** Says what is not known without the purchases. A failed proof says that logs are missing, of any market. */
+function toWords(reason: UnavailableError | undefined): string {
+  return reason instanceof HistoryUnavailableError || reason?.cause instanceof IncompleteError
+    ? 'debts in markets of morpho-midnight whose logs are missing: a replay of the others is not what the contract has'
+    : 'credits in morpho-midnight that the wallet bought by offers of its own: their takes are not all read'
+}
+
+function readAgainError({ client: { chain } }: MidnightTarget): PendingError {
+  return new PendingError(`The history of chain ${chain.id} (${chain.name}) is not complete any more: it is read again`)
+}
