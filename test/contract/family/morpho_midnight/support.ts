@@ -78,7 +78,10 @@ export async function startReader(
       reuseMs: 0,
       maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
       finality: { depth: 0 },
-      prices: { usdFeeds: {}, stablecoins: vectors.tokens.loan.map(({ address }) => address) },
+      prices: {
+        usdFeeds: {},
+        stablecoins: Object.values(vectors.tokens).flatMap((tokens) => tokens.map(({ address }) => address)),
+      },
       tokens: { addresses: [], names: [], added: [] },
       spamTokens: [],
     },
