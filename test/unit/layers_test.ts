@@ -126,7 +126,9 @@ function reached(file: string, seen = new Set<string>()): ReadonlySet<string> {
 
 test('every import of src is seen, and leads to a file', () => {
   expect(OWN.length).toBeGreaterThan(500)
-  expect(OWN.filter(({ to }) => !existsSync(join(ROOT, to)))).toEqual([])
+  // `bun run page:client` makes the clients, of which pages take types alone.
+  const isMade = (to: string) => to.startsWith('dist/client/') || existsSync(join(ROOT, to))
+  expect(OWN.filter(({ to }) => !isMade(to))).toEqual([])
   const paths = [...new Glob('src/**/*.{ts,tsx}').scanSync(ROOT)].flatMap((file) => [
     ...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'\.[^']+'/g),
   ])
