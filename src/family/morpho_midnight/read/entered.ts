@@ -12,7 +12,7 @@ import {
 import { noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
 import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
-import type { PositionChange } from '../event/change.ts'
+import type { ChangeKind, PositionChange } from '../event/change.ts'
 import { createEntryFilters, decodeEntries } from '../event/entry.ts'
 import type { MidnightDeployment } from '../table.ts'
 import { readChanges } from './lives.ts'
@@ -34,7 +34,10 @@ export interface PendingMarkets {
   readonly all: Promise<EnteredMarkets>
 }
 
-/** Wallets whose purchases are remembered, and most markets that are read ahead. */
+/** Changes with which credit or collateral begins: a debt needs collateral. */
+const BEGINNINGS: readonly ChangeKind[] = ['buy', 'raise_collateral']
+
+/** Wallets whose markets are remembered, and most markets that are read ahead. */
 const WALLETS_MAX = 5_000
 const AHEAD_MAX = 200
 
@@ -64,8 +67,8 @@ export function createEnteredMarketsReader(options: {
   readonly db: Database
 }) {
   const { lives, history, db } = options
-  /** Markets of purchases as of the last read, to read ahead. */
-  const purchases = createLru<readonly Hex[]>({ entriesMax: WALLETS_MAX })
+  /** Markets by changes as of the last read, to read ahead. */
+  const known = createLru<readonly Hex[]>({ entriesMax: WALLETS_MAX })
 
   function toRequest(target: MidnightTarget, wallet: Hex) {
     const { client, block } = target
@@ -89,32 +92,44 @@ export function createEnteredMarketsReader(options: {
     return [...entries, ...ensured.tail.filter(({ block }) => block <= last).map(({ entry }) => entry)]
   }
 
-  /** The markets whose units the wallet bought, up to that block; undefined if there are too many purchases. */
-  async function readBought(target: MidnightTarget, wallet: Hex, work: Work): Promise<readonly Hex[] | undefined> {
+  /**
+   * The markets in which the wallet has or had credit or collateral, up to that block, by all that changed its positions;
+   * undefined if there is too much of that.
+   */
+  async function readChanged(target: MidnightTarget, wallet: Hex, work: Work): Promise<readonly Hex[] | undefined> {
     const request = toRequest(target, wallet)
     const ensured = await history.ensure({ ...request, stream: lives }, work)
+    if (target.block !== undefined && !ensured.isAgreed) noteUnwitnessed(work, [target.client.chain.id])
     const last = getLast(target)
     const toBlock = Math.min(ensured.storedTo, last)
     const stored =
       toBlock < request.target.startBlock
         ? []
-        : await readChanges(db, { target: request.target, wallet, toBlock, kinds: ['buy'] })
-    const tail = ensured.tail.filter(({ block, kind }) => block <= last && kind === 'buy')
-    return stored && [...stored, ...tail].map(({ market }) => market)
+        : await readChanges(db, { target: request.target, wallet, toBlock, kinds: BEGINNINGS })
+    if (stored === 'not_stored') throw readAgainError(target)
+    if (stored === 'too_many') return undefined
+    const tail = ensured.tail.filter(({ block, kind }) => block <= last && BEGINNINGS.includes(kind))
+    return [...stored, ...tail].map(({ market }) => market)
   }
 
-  async function readAll(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
-    const [own, bought] = await Promise.all([
+  /** An answer about a past block stays: it waits for all changes, and needs the other history only if they are too many. */
+  async function readPast(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
+    const changed = await readChanged(target, wallet, work)
+    if (changed !== undefined) return sortMarkets(changed, [])
+    return sortMarkets(await readOwn(target, wallet, work), [toWords(changed)])
+  }
+
+  async function readNow(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
+    const [own, changed] = await Promise.all([
       readOwn(target, wallet, work),
-      readBought(target, wallet, work).catch((error: unknown) => {
-        // An answer about a past block stays: it is not given without them.
-        if (target.block !== undefined || !(error instanceof UnavailableError)) throw error
-        return error
+      readChanged(target, wallet, work).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return error
+        throw error
       }),
     ])
-    if (bought === undefined || bought instanceof UnavailableError) return sortMarkets(own, [toWords(bought)])
-    purchases.set(toKey(target, wallet), bought)
-    return sortMarkets([...own, ...bought], [])
+    if (changed === undefined || changed instanceof UnavailableError) return sortMarkets(own, [toWords(changed)])
+    known.set(toKey(target, wallet), changed)
+    return sortMarkets([...own, ...changed], [])
   }
 
   return {
@@ -123,17 +138,18 @@ export function createEnteredMarketsReader(options: {
      * delay only the list of the wallet's purchases, by taking its offers, and then `notRead` of an answer about the newest
      * block names its credits. Throws `UnavailableError` with the progress until the histories are complete.
      */
-    read: (target: MidnightTarget, wallet: Address, work: Work) => readAll(target, toLowerHex(wallet), work),
+    read: (target: MidnightTarget, wallet: Address, work: Work) =>
+      (target.block === undefined ? readNow : readPast)(target, toLowerHex(wallet), work),
     /** Starts reading those up to the newest block, and returns the known ones, usually all. Throws as `Database.run`. */
     async prefetch(target: MidnightTarget, wallet: Address, work: Work): Promise<PendingMarkets> {
       const subject = toLowerHex(wallet)
-      const all = readAll(target, subject, work)
+      const all = readNow(target, subject, work)
       // Swallow the rejection here; awaiting callers still get it.
       all.catch(() => {})
       const query = { target: toRequest(target, subject).target, stream: ENTRY_STREAM.name, wallet: subject }
       const { isBegun, entries } = await readWalletEntries(db, { ...query, toBlock: Number.MAX_SAFE_INTEGER })
-      const known = [...entries, ...(purchases.get(toKey(target, subject)) ?? [])]
-      return { known: isBegun && known.length <= AHEAD_MAX ? sortMarkets(known, []) : undefined, all }
+      const ahead = [...entries, ...(known.get(toKey(target, subject)) ?? [])]
+      return { known: isBegun && ahead.length <= AHEAD_MAX ? sortMarkets(ahead, []) : undefined, all }
     },
   }
 }
@@ -150,7 +166,7 @@ function getLast({ block }: MidnightTarget): number {
   return block === undefined ? Number.MAX_SAFE_INTEGER : Number(block.number)
 }
 
-/** Says what is not known without the purchases. A failed proof says that logs are missing, of any market. */
+/** Says what is not known without all changes. A failed proof says that logs are missing, of any market. */
 function toWords(reason: UnavailableError | undefined): string {
   return reason instanceof HistoryUnavailableError || reason?.cause instanceof IncompleteError
     ? 'debts in markets of morpho-midnight whose logs are missing: a replay of the others is not what the contract has'

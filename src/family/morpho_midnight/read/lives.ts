@@ -53,11 +53,11 @@ interface ChangesQuery {
   readonly kinds?: readonly ChangeKind[]
 }
 
-/** Reads them, oldest first; undefined if some are not stored, or for too many. Throws as `Database.run`. */
+/** Reads them, oldest first. Throws as `Database.run`. */
 export async function readChanges(
   db: Database,
   { target, wallet, toBlock, kinds = CHANGE_KINDS }: ChangesQuery,
-): Promise<readonly PositionChange[] | undefined> {
+): Promise<readonly PositionChange[] | 'not_stored' | 'too_many'> {
   const changes: PositionChange[] = []
   for (let skip = 0; skip < ROWS_MAX; skip += PAGE_ROWS) {
     const rows = await lendingEventList(db, {
@@ -71,7 +71,7 @@ export async function readChanges(
       skip,
     })
     const [first] = rows
-    if (first === undefined || !first.covered) return undefined
+    if (first === undefined || !first.covered) return 'not_stored'
     for (const { market, block, log_index, leg, kind, asset, amount, tx_hash } of rows) {
       if (market === null || block === null || log_index === null || leg === null) continue
       if (asset === null || amount === null || tx_hash === null) continue
@@ -90,7 +90,7 @@ export async function readChanges(
     // Pages are newest first, and the legs of a log lie in their order.
     if (changes.length >= Number(first.total)) return changes.reverse()
   }
-  return undefined
+  return 'too_many'
 }
 
 /**
@@ -105,7 +105,7 @@ export function createLifeStream(reader: Pick<PositionReader, 'targets' | 'askRa
     decode: (target, logs) => ({ rows: decodeChanges(target, logs), unsettled: [] }),
     async verify(target, { subject: wallet, client, db, toBlock }, work) {
       const changes = await readChanges(db, { target, wallet, toBlock })
-      if (changes === undefined || changes.length === 0) return
+      if (typeof changes === 'string' || changes.length === 0) return
       const replayed = replayChanges(changes)
       const marketIds = [...replayed.keys()].sort()
       const entries = await readStored(reader, { target, client, wallet, marketIds, toBlock }, work)

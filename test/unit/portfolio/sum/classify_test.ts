@@ -48,6 +48,11 @@ describe('classifyAssets()', () => {
         'The holding would be worth 3000.00 US dollars, and its pools pay 0.00',
       ],
       [{ payable: { amount: 0n, detail: 'The market is empty' } }, 'exceeds_liquidity', 'The market is empty'],
+      [
+        { payable: { amount: 0n, detail: 'It is paid later', reason: 'at_maturity' } },
+        'at_maturity',
+        'It is paid later',
+      ],
     ]
     for (const [only, reason, detail] of cases) {
       expect(verdictOn(only)).toEqual({ counted: false, reason, detail } as Verdict)
@@ -162,6 +167,17 @@ describe('classifyAssets()', () => {
     expect(both?.value).toBeDefined()
     expect(sumE6([both?.value ?? { units: 0n, scale: 0 }])).toBe(9_000_000_000n)
     expect(classifyRest({ isUnlisted: true })).toMatchObject({ raw: WHOLE, reason: 'unlisted' })
+    // What is paid at maturity alone has no worth before.
+    const later = { amount: WHOLE, detail: '', reason: 'at_maturity' } as const
+    expect(classifyRest({ amount: 4n * WHOLE, payable: later })).toEqual({
+      raw: 3n * WHOLE,
+      value: undefined,
+      reason: 'at_maturity',
+    })
+    expect(classifyRest({ payable: { ...later, amount: 0n } })).toMatchObject({
+      value: undefined,
+      reason: 'at_maturity',
+    })
     expect(classifyRest({ price: noPriceBecause('') })).toEqual({ raw: WHOLE, value: undefined, reason: 'unpriced' })
   })
 
