@@ -9,7 +9,7 @@ export const UNISWAP_V4 = defineFamily({
   name: 'uniswap-v4',
   aliases: ['amm_b'],
   network: 'evm',
-  revision: 6,
+  revision: 7,
   entries: {
     uniswapV4: v.optional(v.strictObject({ positionManager: address, poolManager: address, startBlock })),
   },

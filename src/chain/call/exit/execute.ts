@@ -22,6 +22,9 @@ const CALLS_MAX = 4
 /** Size that stands for the lens' own code. */
 const OWN_CODE = 0xffff_ffff
 
+/** The lens that executes. Its code must be at the wallet's address too, so only a state override can run it. */
+export const EXIT_LENS = { topic: 'exit', runtime: LENS_RUNTIME, modes: ['override'] } as const
+
 /** What to execute, as whom, and when. */
 export interface ExitQuery {
   readonly wallet: Address
@@ -67,7 +70,7 @@ export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: W
   const ended = new AbortController()
   const read = async (lens: LensAccess): Promise<ExitOutcome> => {
     const outcomes: UnitOutcome[] = units.map(() => ({ kind: 'unsupported' }))
-    const places = units.flatMap((unit, place) => (listParties(unit).has(toKey(wallet)) ? [] : { unit, place }))
+    const places = placeUnits(units, wallet)
     const borrowing = places.filter(({ unit }) => unit.steps.some(({ loan }) => loan !== undefined))
     const free = places.filter((each) => !borrowing.includes(each))
     const run = limitRunner(createRunner(lens, query), { deadline, parent: work.signal })
@@ -82,9 +85,9 @@ export async function executeUnits(endpoint: Endpoint, query: ExitQuery, work: W
     const [codeSize] = await Promise.all([readCodeSize(lens, query), pages, loans])
     return { units: outcomes, hasOwnCode: codeSize > 0 }
   }
-  const reading = { topic: 'exit', runtime: LENS_RUNTIME, chainId: block.chainId, modes: ['override'], clock } as const
   try {
-    return await readByLens(endpoint, { ...reading, read }, limitWork(work, ended.signal))
+    const reading = { ...EXIT_LENS, chainId: block.chainId, clock, read }
+    return await readByLens(endpoint, reading, limitWork(work, ended.signal))
   } finally {
     deadline.stop()
     // Calls that were late are still under way.
@@ -98,8 +101,13 @@ interface PlacedUnit {
   readonly place: number
 }
 
+/** Lists the units to which the wallet is no party. */
+export function placeUnits(units: readonly ExitUnit[], wallet: Address): PlacedUnit[] {
+  return units.flatMap((unit, place) => (listParties(unit).has(toKey(wallet)) ? [] : { unit, place }))
+}
+
 /** Runs the first units in one call, as many as its gas is enough for. */
-type Run = (units: readonly ExitUnit[], made?: MadeMoney) => Promise<readonly UnitOutcome[]>
+export type Run = (units: readonly ExitUnit[], made?: MadeMoney) => Promise<readonly UnitOutcome[]>
 
 /** Money that is made up for a call. */
 interface MadeMoney {
@@ -124,26 +132,32 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
     const additionalCodes: Record<Hex, Hex> = { [wallet]: LENS_RUNTIME }
     // Lenders pay the wallet only, and no other contract with the code of the lens.
     for (const each of [...asked, ...made.lenders]) additionalCodes[each] = concatHex([LENS_RUNTIME, wallet])
-    const { from, taken, codeSize } = decodePage(
-      await call({
-        data: encodeUnits(wallet, funded),
-        block: toCallBlock(block),
-        additionalCodes,
-        storage: made.storage,
-      }),
-      block,
-    )
-    if (codeSize !== OWN_CODE) throw new RpcRefusedError(0, 'The endpoint ignored the state override')
-    return funded.slice(0, taken).map(({ steps }) => ({
-      kind: 'run',
-      steps: steps.map((step) => decodeOutcome(from, step)),
-      made: new Set(made.lenders),
-    }))
+    const answer = await call({
+      data: encodeUnits(wallet, funded),
+      block: toCallBlock(block),
+      additionalCodes,
+      storage: made.storage,
+    })
+    return decodeRun(decodePage(answer, block), funded, made.lenders)
   }
 }
 
+/** Decodes the outcomes of the units that a page took. Throws `RpcRefusedError` if other code stood at the wallet. */
+export function decodeRun(
+  { from, taken, codeSize }: ReturnType<typeof decodePage>,
+  units: readonly ExitUnit[],
+  made: readonly Address[] = [],
+): UnitOutcome[] {
+  if (codeSize !== OWN_CODE) throw new RpcRefusedError(0, 'The endpoint ignored the state override')
+  return units.slice(0, taken).map(({ steps }) => ({
+    kind: 'run',
+    steps: steps.map((step) => decodeOutcome(from, step)),
+    made: new Set(made),
+  }))
+}
+
 /** Runs pages one after the other: what used up the gas of two units is not called again. */
-async function runPages(
+export async function runPages(
   placed: readonly PlacedUnit[],
   run: Run,
   keep: (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => void,
@@ -237,10 +251,11 @@ async function readCodeSize({ call }: LensAccess, { wallet, block }: ExitQuery):
   return decodePage(answer, block).codeSize
 }
 
-function decodePage(answer: Hex, asked: Block) {
+/** Decodes the head of a page. Throws `UpstreamError` if it is of another block than the one that is asked for, if any is. */
+export function decodePage(answer: Hex, asked?: Block) {
   const { from, block, taken } = decodeLensPage(answer)
-  if (!isSameBlock(block, asked)) throw new UpstreamError('The chain changed between two calls')
-  return { from, taken, codeSize: from.number(4) }
+  if (asked !== undefined && !isSameBlock(block, asked)) throw new UpstreamError('The chain changed between two calls')
+  return { from, block, taken, codeSize: from.number(4) }
 }
 
 /** Names a block in a call. */

@@ -7,8 +7,8 @@ import {LensPage} from '../page.sol';
 /// kinds of addresses: at the lens's, which is asked; at the wallet's, which runs the steps, so that every contract sees
 /// the wallet; and at those of contracts that lend their tokens to it.
 ///
-/// Call data of the lens and of the wallet: the wallet's address; u8 0; u8 number of tokens, their addresses; units until
-/// the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed; u24 gas; u16 size of the rest;
+/// Call data of the lens and of the wallet: the wallet's address; u8 0, or 2 if each unit is undone before the next one;
+/// u8 number of tokens, their addresses; units until the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed; u24 gas; u16 size of the rest;
 /// u8 number of tokens to watch, u8 index of each; calls. A call: u8 flags; address; u16 size, data; flag 2: the word of
 /// the data at u16 is the least of itself and of what the address answers to u16 size, question; flag 4: the contract is
 /// what the address answers to bytes4; flag 64: u256 of the native token goes along; flag 1: it may fail. Flag 8: no call,
@@ -32,6 +32,11 @@ contract Lens is LensPage {
     uint256 private constant REASON_MAX = 255;
     uint256 private constant TOKENS_MAX = 16;
     uint256 private constant BODY_MAX = 16_384;
+    /// Modes of a question, besides 0: to a contract that lends, and to try each unit by itself.
+    uint256 private constant LEND = 1;
+    uint256 private constant ALONE = 2;
+    /// Begins a question of the wallet to itself about one unit: no call has such flags.
+    uint256 private constant ISOLATED = 128;
     /// Begins what the wallet reverts with.
     bytes32 private constant MARK = keccak256('walletscope.exit');
     /// Set while the steps run.
@@ -53,14 +58,14 @@ contract Lens is LensPage {
 
     /// Callers that are not part of this are answered as an account without code would.
     fallback() external payable {
-        if (msg.sender == address(this)) return perform();
+        if (msg.sender == address(this)) return byteAt(0) == ISOLATED ? runIsolated() : perform();
         if (msg.data.length < 22) return;
         if (isLocked()) {
             if (msg.sender == buyer()) pay();
             return;
         }
         if (addressAt(0) != address(this)) return forward();
-        if (byteAt(20) != 0) {
+        if (byteAt(20) == LEND) {
             if (msg.sender == borrower()) lend();
         } else if (msg.sender.codehash == address(this).codehash) execute();
     }
@@ -103,35 +108,16 @@ contract Lens is LensPage {
     /// Runs the units, as many as the gas is enough for, and reverts with the mark, u32 taken and their outcomes.
     function execute() private {
         lock();
-        uint256 tokens = 22;
-        uint256 at = tokens + 20 * byteAt(21);
-        uint256[] memory held = new uint256[](TOKENS_MAX);
-        Step memory step;
-        step.tokens = tokens;
-        step.body = reserve(BODY_MAX);
-        Page memory page;
-        page.start = reserve(0);
-        page.cursor = page.start;
+        (Page memory page, Step memory step) = prepare(22);
         put(page, uint256(MARK), 32);
         put(page, 0, 4);
         page.checkpoint = page.cursor;
-        while (at < msg.data.length) {
-            uint256 steps = byteAt(at++);
-            bool hasFailed = false;
-            bool isWhole = true;
-            for (uint256 i = 0; i < steps; i++) {
-                uint256 flags = byteAt(at);
-                step.gasMax = numberAt(at + 1, 3);
-                step.size = numberAt(at + 4, 2);
-                at += 6;
-                step.at = at;
-                if (flags & 1 != 0 && !hasFailed) put(page, SKIPPED, 1);
-                else if (gasleft() < step.gasMax * 65 / 64 + REST_GAS) isWhole = false;
-                else hasFailed = !run(page, held, step);
-                if (!isWhole) break;
-                at += step.size;
-            }
-            if (!isWhole) break;
+        bool isAlone = byteAt(20) == ALONE;
+        uint256 head = step.tokens + 20 * byteAt(21);
+        for (uint256 at = head; at < msg.data.length; ) {
+            uint256 next = findEnd(at);
+            if (!(isAlone ? isolate(page, head, at, next) : runUnit(page, step, at))) break;
+            at = next;
             page.taken++;
             page.checkpoint = page.cursor;
         }
@@ -145,16 +131,78 @@ contract Lens is LensPage {
         }
     }
 
+    /// Reserves memory; `tokens`: where the data has them.
+    function prepare(uint256 tokens) private pure returns (Page memory page, Step memory step) {
+        step.tokens = tokens;
+        step.held = new uint256[](TOKENS_MAX);
+        step.body = reserve(BODY_MAX);
+        page.start = reserve(0);
+        page.cursor = page.start;
+    }
+
+    /// The end of a unit.
+    function findEnd(uint256 at) private pure returns (uint256 end) {
+        end = at + 1;
+        for (uint256 i = byteAt(at); i > 0; i--) end += 6 + numberAt(end + 4, 2);
+    }
+
+    /// Runs a unit in a frame of its own, which is undone, and writes its outcomes. False if the gas is not enough for it.
+    function isolate(Page memory page, uint256 head, uint256 from, uint256 end) private returns (bool isWhole) {
+        uint256 mode = ISOLATED;
+        uint256 place = page.cursor;
+        uint256 size;
+        assembly ("memory-safe") {
+            let length := sub(end, from)
+            mstore8(place, mode)
+            calldatacopy(add(place, 1), 0, head)
+            calldatacopy(add(add(place, 1), head), from, length)
+            pop(call(gas(), address(), 0, place, add(add(head, length), 1), 0, 0))
+            size := returndatasize()
+            returndatacopy(place, 0, size)
+        }
+        page.cursor = place + size;
+        return size > 0;
+    }
+
+    /// That frame: reverts with the outcomes, or nothing.
+    function runIsolated() private {
+        (Page memory page, Step memory step) = prepare(23);
+        bool isWhole = runUnit(page, step, step.tokens + 20 * byteAt(22));
+        uint256 start = page.start;
+        uint256 end = isWhole ? page.cursor : start;
+        assembly ("memory-safe") {
+            revert(start, sub(end, start))
+        }
+    }
+
+    /// Runs the steps of a unit and writes their outcomes. False if the gas is not enough for one.
+    function runUnit(Page memory page, Step memory step, uint256 at) private returns (bool) {
+        bool hasFailed = false;
+        for (uint256 left = byteAt(at++); left > 0; left--) {
+            uint256 flags = byteAt(at);
+            step.gasMax = numberAt(at + 1, 3);
+            step.size = numberAt(at + 4, 2);
+            step.at = at + 6;
+            at = step.at + step.size;
+            if (flags & 1 != 0 && !hasFailed) put(page, SKIPPED, 1);
+            else if (gasleft() < step.gasMax * 65 / 64 + REST_GAS) return false;
+            else hasFailed = !run(page, step);
+        }
+        return true;
+    }
+
     struct Step {
         uint256 tokens;
         uint256 at;
         uint256 size;
         uint256 gasMax;
         uint256 body;
+        uint256[] held;
     }
 
     /// Runs a step in a frame of its own, so that all of it is undone if a part fails, and writes its outcome.
-    function run(Page memory page, uint256[] memory held, Step memory step) private returns (bool ok) {
+    function run(Page memory page, Step memory step) private returns (bool ok) {
+        uint256[] memory held = step.held;
         uint256 count = byteAt(step.at);
         if (count > TOKENS_MAX || step.size > BODY_MAX) revert();
         bool isKnown = true;

@@ -97,6 +97,8 @@ export type StepOutcome =
 export const STEP_GAS = 1_500_000
 const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16, chained: 32, value: 64 } as const
 
+const MODES = { together: 0, alone: 2 } as const
+
 const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
 
 /** Bytes that are kept of what a contract said, as in `lens.sol`. */
@@ -107,10 +109,13 @@ export function toReason(data: Hex): Hex {
   return `0x${data.slice(2, 2 + 2 * REASON_BYTES)}`
 }
 
-/** Encodes units as the lens reads them. A loan without lenders is `unfunded`. */
-export function encodeUnits(wallet: Address, units: readonly ExitUnit[]): Hex {
+/**
+ * Encodes units as the lens reads them, which runs one after the other, or each alone, from the state of the block. A loan
+ * without lenders is `unfunded`.
+ */
+export function encodeUnits(wallet: Address, units: readonly ExitUnit[], run: 'together' | 'alone' = 'together'): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
-  const head = packAddress(wallet) + pack(0, 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
+  const head = packAddress(wallet) + pack(MODES[run], 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
   const context = { wallet, tokens }
   const body = units.map(({ steps }) => {
     return pack(steps.length, 1) + steps.map((step) => encodeStep(step, context)).join('')

@@ -8,7 +8,7 @@
  * 2. If not, `owned/mod.ts` finds ids: it looks through the manager's storage, newest id first, and where that takes more
  *    requests than logs do, `owned/transfers.ts` follows what the wallet was ever sent.
  * 3. The lens reads again with these ids. If ids are still missing, the answer fails and names the check `ownership`.
- * 4. `position.ts` interprets what the lens read. A hook may change what a withdrawal pays: `withdrawal/` then
+ * 4. `position.ts` interprets what the lens read. A hook may change what a withdrawal pays: `withdrawal.ts` then
  *    withdraws as the owner, in a call that changes nothing.
  *
  * A position's past, for profit and loss:
@@ -26,9 +26,9 @@ import type { Address } from 'viem'
 import { type Block, isSameBlock, type PinnedBlock } from '../../../chain/block.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { readLatestBlock } from '../../../chain/evm/read_block.ts'
-import { type Endpoint, RpcRefusedError } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
+import type { PricedToken } from '../../../finance/token/priced_token.ts'
 import { createSpamFilter } from '../../../finance/token/spam.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
 import { allOrAbort } from '../../../lib/async/parallel.ts'
@@ -50,15 +50,16 @@ import { computeTotalHeld, type Withdrawal } from '../math/figures.ts'
 import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table.ts'
 import { createOwnershipReader, type FindOwnedIds } from './ownership.ts'
-import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
+import type { ChainRead, ListedPosition, Position } from './position.ts'
 import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
 import {
   readWithdrawals,
+  toWithdrawalTerms,
   UNSUPPORTED,
-  WITHDRAWAL_LENS,
-  type WithdrawalQuery,
   type Withdrawals,
-} from './withdrawal/withdrawal.ts'
+  type WithdrawalTarget,
+  type WithdrawalTerms,
+} from './withdrawal.ts'
 
 /** Most positions of one wallet on one chain. A longer list is refused, not truncated. */
 const LIST_MAX = 2_000
@@ -88,8 +89,8 @@ export function createPositionReader(options: {
   const { classify: classifyToken } = createSpamFilter()
   const readAllOwned = createOwnershipReader(find)
   const { lists, singles } = createReadingCaches<ChainRead<ListedPosition>, ChainRead>(clock)
-  /** Ids of each wallet's positions that need an executed withdrawal, by the last read. */
-  const hooked = createLru<readonly bigint[]>({ entriesMax: HOOKED_WALLETS_MAX })
+  /** Each wallet's positions that need an executed withdrawal, by the last read. */
+  const hooked = createLru<readonly WithdrawalTerms[]>({ entriesMax: HOOKED_WALLETS_MAX })
 
   const readTarget = <Answer>(
     target: UniswapV4Target,
@@ -102,29 +103,34 @@ export function createPositionReader(options: {
     target: UniswapV4Target,
     query: {
       readonly read: (lens: LensAccess) => Promise<OwnedRead>
-      readonly hookedIds: readonly bigint[]
+      readonly positions: readonly WithdrawalTerms[]
       readonly wallet: Address
     },
     work: Work,
   ): Promise<OwnedRead> {
     const { client, block: at } = target
     const chainId = client.chain.id
-    const withdrawalQuery = { owner: query.wallet, ids: query.hookedIds, deployment: getDeployment(target), block: at }
+    const { wallet: owner, positions } = query
+    const withdrawalQuery = { owner, positions, deployment: getDeployment(target), block: at }
     const lens = { ...LENS, chainId, at, clock, read: query.read }
     const limits = { ...getReadLimits(target, work), isBundled: true }
     return client.read(async (endpoint, within) => {
       const [owned, { block, byId }] = await Promise.all([
         readByLens(endpoint, lens, within),
-        executeWithdrawals({ endpoint, chainId, clock }, withdrawalQuery, within),
+        readWithdrawals({ endpoint, chainId, clock }, withdrawalQuery, within),
       ])
       if (block !== undefined && !isSameBlock(block, owned.block)) return owned
       return { ...owned, read: { ...owned.read, withdrawals: byId } }
     }, limits)
   }
 
-  function remember(key: string, { positions }: ChainRead<BriefPosition>): void {
-    const hookedIds = positions.filter(needsWithdrawal).map(({ tokenId }) => tokenId)
-    if (hookedIds.length > 0 && hookedIds.length <= HOOKED_MAX) hooked.set(key, hookedIds)
+  function remember(key: string, { positions }: ChainRead<ListedPosition>): void {
+    const needing = positions.filter(needsWithdrawal)
+    if (needing.length > 0 && needing.length <= HOOKED_MAX)
+      hooked.set(
+        key,
+        needing.map((each) => toWithdrawalTerms(each.whole())),
+      )
     else hooked.delete(key)
   }
 
@@ -149,9 +155,9 @@ export function createPositionReader(options: {
           const pinnedTarget = { ...target, ...(at && { block: at }) }
           const query = { wallet, ids, positionsMax: LIST_MAX }
           const read = (lens: LensAccess) => readOwned(lens, query, lensContext)
-          const hookedIds = full ? hooked.get(key) : undefined
-          if (hookedIds === undefined) return readTarget(pinnedTarget, read, work)
-          return readWithWithdrawals(pinnedTarget, { read, hookedIds, wallet }, work)
+          const known = full ? hooked.get(key) : undefined
+          if (known === undefined) return readTarget(pinnedTarget, read, work)
+          return readWithWithdrawals(pinnedTarget, { read, positions: known, wallet }, work)
         },
         pin: () =>
           client.read(
@@ -253,34 +259,9 @@ function createHeldLister(list: readonly ChainRead<ListedPosition>[]) {
 /** Withdrawal of a position without liquidity: it calls no hook and pays nothing. */
 const NOTHING: Withdrawal = { paid: { amount0: 0n, amount1: 0n } }
 
-/** The endpoint that executes withdrawals. */
-interface WithdrawalTarget {
-  readonly endpoint: Endpoint
-  readonly chainId: number
-  readonly clock: Clock
-}
-
-/**
- * Executes withdrawals at the given block, or at the newest. If the endpoint does not override code, all are
- * `unsupported` and the block is undefined. Throws as `readByLens`.
- */
-async function executeWithdrawals(
-  { endpoint, chainId, clock }: WithdrawalTarget,
-  query: WithdrawalQuery,
-  work: Work,
-): Promise<Withdrawals> {
-  const read = (lens: LensAccess) => readWithdrawals(lens, query)
-  try {
-    return await readByLens(endpoint, { ...WITHDRAWAL_LENS, chainId, clock, read }, work)
-  } catch (error) {
-    if (!(error instanceof RpcRefusedError)) throw error
-    return { block: undefined, byId: new Map(query.ids.map((id) => [id, UNSUPPORTED])) }
-  }
-}
-
 /**
  * Payouts of simulated full withdrawals, for positions whose hook runs on withdrawal, by position, at the block of
- * their read. Sends no request if `known` has all that have liquidity. Throws as `executeWithdrawals`.
+ * their read. Sends no request if `known` has all that have liquidity. Throws as `readWithdrawals`.
  */
 async function readCompleteWithdrawals(
   positions: readonly Position[],
@@ -295,12 +276,23 @@ async function readCompleteWithdrawals(
     else if (needsWithdrawal(position)) unexecuted.push(position)
     else if (mayChangeWithdrawal(position.pool.hooks)) withdrawals.set(position, NOTHING)
   }
+  // What strangers gave the wallet is tried last: hooks that use up gas are called a few times only.
+  unexecuted.sort((a, b) => getWorth(b) - getWorth(a))
   for (const [owner, ownPositions] of groupBy(unexecuted, (position) => position.owner)) {
     const [first] = ownPositions
     if (first === undefined) continue
-    const query = { owner, ids: ownPositions.map(({ tokenId }) => tokenId), deployment: first.deployment }
-    const { byId } = await executeWithdrawals(target, { ...query, block }, work)
+    const query = { owner, positions: ownPositions.map(toWithdrawalTerms), deployment: first.deployment, block }
+    const { byId } = await readWithdrawals(target, query, work)
     for (const position of ownPositions) withdrawals.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
   }
   return withdrawals
+}
+
+/** Value for an order alone, US dollars. */
+function getWorth(position: Position): number {
+  const { token0, token1 } = position
+  const { amount0, amount1 } = computeTotalHeld(position)
+  const value = (amount: bigint, { price, decimals }: PricedToken) =>
+    price === undefined ? 0 : Number(amount * price.units) / 10 ** (decimals + price.scale)
+  return value(amount0, token0) + value(amount1, token1)
 }
