@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
 import { callUnits } from '../../chain/call/exit/own_call.ts'
-import { simulateUnits } from '../../chain/call/exit/simulate.ts'
+import { simulateAgreed } from '../../chain/call/exit/simulate_agreed.ts'
 import { type Endpoint, isUnavailable, type ReadOptions } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
@@ -208,9 +208,12 @@ async function tryUnits(
   if (isRecorded) return replaced
   let hasFailed = false
   /** Another way only confirms what was executed, if anything was: its failure is then none of the answer. */
-  const tryOther = async (way: typeof simulateUnits, executedAs: Execution): Promise<ExecutedUnits | undefined> => {
+  const tryOther = async (
+    read: () => Promise<readonly UnitOutcome[]>,
+    executedAs: Execution,
+  ): Promise<ExecutedUnits | undefined> => {
     try {
-      const units = await tryEndpoints(client, (endpoint, work) => way(endpoint, query, work), options)
+      const units = await unlessRefused(read, options)
       return units && { units, executedAs }
     } catch (error) {
       const isNeeded = replaced === undefined || options.work.signal.aborted
@@ -219,13 +222,14 @@ async function tryUnits(
       return undefined
     }
   }
-  const simulated = await tryOther(simulateUnits, 'simulated')
+  const simulated = await tryOther(() => simulateAgreed(client, query, options), 'simulated')
   if (replaced !== undefined) {
     if (simulated !== undefined && isAsFull(simulated, replaced)) return simulated
     return { ...replaced, isMakeshift: hasFailed || simulated?.units.some(isLate) === true }
   }
   if (simulated?.units.some(isTried)) return simulated
-  const called = await tryOther(callUnits, 'protocol_multicall')
+  const call = () => client.read((endpoint, work) => callUnits(endpoint, query, work), options)
+  const called = await tryOther(call, 'protocol_multicall')
   return [called, simulated].find((each) => each?.units.some(({ kind }) => kind !== 'unsupported'))
 }
 
@@ -243,8 +247,12 @@ export async function tryEndpoints<T>(
   attempt: (endpoint: Endpoint, work: Work) => Promise<T>,
   options: ReadOptions,
 ): Promise<T | undefined> {
+  return await unlessRefused(() => client.read(attempt, options), options)
+}
+
+async function unlessRefused<T>(read: () => Promise<T>, options: ReadOptions): Promise<T | undefined> {
   try {
-    return await client.read(attempt, options)
+    return await read()
   } catch (error) {
     if (isUnavailable(error, 'refused') && !options.work.signal.aborted) return undefined
     throw error

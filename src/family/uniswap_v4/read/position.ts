@@ -13,7 +13,7 @@ import type { UniswapV4Deployment } from '../table.ts'
 import type { RawRead, RawV4Listed, RawV4Pool, RawV4Position } from './abi.ts'
 
 /** The part of a position that sorting and counting a list need. */
-export interface BriefPosition {
+interface BriefPosition {
   readonly chainId: number
   readonly tokenId: bigint
   readonly liquidity: bigint

@@ -1,0 +1,98 @@
+import { withTimeout } from '../../../lib/async/abort.ts'
+import { limitWork, noteUnwitnessed, type Work } from '../../../lib/async/work.ts'
+import { findMajority, LATE_MS, QUORUM } from '../../past/quorum.ts'
+import { type ChainClient, ChainUnavailableError, type Endpoint, type ReadOptions } from '../../rpc/client.ts'
+import { EndpointError } from '../../rpc/error.ts'
+import type { ExitQuery, UnitOutcome } from './execute.ts'
+import { simulateUnits } from './simulate.ts'
+
+/** What one endpoint simulated. */
+interface Simulation {
+  readonly endpoint: number
+  readonly units: readonly UnitOutcome[]
+}
+
+/**
+ * Simulates units at two endpoints at the same time, or as many as the chain's quorum, and at further ones if they differ:
+ * calls are compared by quorums, but simulations are not. Where a second one does not simulate, or not within a second, the
+ * word of the first counts, and is noted for the work. Throws `ChainUnavailableError` if endpoints contradict each other
+ * and none is left to decide, or are fewer than the quorum; else as `ChainClient.read`.
+ */
+export async function simulateAgreed(
+  client: ChainClient,
+  query: ExitQuery,
+  { work, ...reading }: ReadOptions,
+): Promise<readonly UnitOutcome[]> {
+  const { chain, agreed = 1, clock } = client
+  const quorum = Math.max(QUORUM, agreed)
+  const over = new AbortController()
+  const until = limitWork(work, over.signal)
+  const asked = new Set<number>()
+  const answers: Simulation[] = []
+
+  const simulate = async (endpoint: Endpoint, within: Work): Promise<Simulation> => {
+    asked.add(endpoint.index)
+    return { endpoint: endpoint.index, units: await simulateUnits(endpoint, query, within) }
+  }
+  const askOther = async (): Promise<void> => {
+    const attempt = (endpoint: Endpoint, within: Work) => {
+      if (asked.has(endpoint.index)) throw new EndpointError('pruned', 'The endpoint was asked already')
+      return simulate(endpoint, within)
+    }
+    const other = await client
+      .read(async (...each) => attempt(...each), { ...reading, work: until, isCompared: true })
+      .catch(() => undefined)
+    if (other !== undefined && answers.every(({ endpoint }) => endpoint !== other.endpoint)) answers.push(other)
+  }
+
+  try {
+    const first = client.read(simulate, { ...reading, work, isCompared: true })
+    const others = Array.from({ length: Math.min(quorum, chain.rpcUrls.length) - 1 }, askOther)
+    const own = await first
+    if (answers.every(({ endpoint }) => endpoint !== own.endpoint)) answers.unshift(own)
+    await withTimeout(Promise.all(others), { ms: LATE_MS, clock }).catch(() => {})
+    const getMajority = () => findMajority(answers, isSame)
+    while (getMajority().length < quorum && asked.size < chain.rpcUrls.length && clock.monotonicMs() < query.untilMs) {
+      const countBefore = asked.size
+      await askOther()
+      if (asked.size === countBefore) break
+    }
+    work.signal.throwIfAborted()
+    return settle(client, answers, work)
+  } finally {
+    over.abort()
+  }
+}
+
+/** Chooses what most endpoints simulated. */
+function settle(client: ChainClient, answers: readonly Simulation[], work: Work): readonly UnitOutcome[] {
+  const { chain, agreed = 1, log } = client
+  const majority = findMajority(answers, isSame)
+  const differing = answers.filter((each) => !majority.includes(each))
+  if (differing.length > 0) {
+    const endpoints = (majority.length < QUORUM ? answers : differing).map(({ endpoint }) => endpoint + 1)
+    log.warn({ msg: 'RPC endpoints contradicted others about a simulation', chainId: chain.id, endpoints })
+  }
+  const told = `Cannot believe the simulation on chain ${chain.id} (${chain.name}): `
+  if (differing.length > 0 && majority.length < QUORUM)
+    throw new ChainUnavailableError('disputed', `${told}its endpoints contradict each other`)
+  if (majority.length < agreed)
+    throw new ChainUnavailableError(
+      'quorum',
+      `${told}${agreed} endpoints must simulate the same, and ${majority.length} did`,
+    )
+  if (majority.length < QUORUM) noteUnwitnessed(work, [chain.id])
+  return majority[0]?.units ?? []
+}
+
+/** True if all units came to the same that ran at both endpoints, which may grant different gas and time. */
+function isSame(a: Simulation, b: Simulation): boolean {
+  return a.units.every((unit, index) => {
+    const other = b.units[index]
+    return unit.kind !== 'run' || other?.kind !== 'run' || toText(unit) === toText(other)
+  })
+}
+
+function toText(outcome: UnitOutcome): string {
+  return JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+}
