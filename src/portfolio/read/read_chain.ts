@@ -156,7 +156,7 @@ export function createAssetReader(options: {
 
 function toChainAssets(
   answers: EndpointAnswers,
-  { client: { chain }, tokens }: ChainQuery,
+  { client: { chain }, tokens, block }: ChainQuery,
   { hasBorrowedFeed, borrowed }: { readonly hasBorrowedFeed: boolean; readonly borrowed: BorrowedPrice | undefined },
 ): ChainAssets {
   const { balances, holdings } = answers
@@ -176,7 +176,8 @@ function toChainAssets(
     assets: [...assets, ...dust.assets],
     outlooks: () => holdings.flatMap(({ listOutlooks }) => listOutlooks?.() ?? []),
     exits: {
-      block: balances.block,
+      // A past block has its hash here, by which endpoints are examined.
+      block: block ?? balances.block,
       list: () => holdings.flatMap(({ listExits }) => listExits?.() ?? []),
       // Of few contracts each has the tokens of many; of many each has those of one.
       lenders: holdings
