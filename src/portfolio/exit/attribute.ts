@@ -166,7 +166,7 @@ function findFailure(row: Row, { exit, steps }: RunUnit): Blockage | 'health' | 
   const [first, ...later] = own.filter(({ outcome }) => !['done', 'skipped'].includes(outcome.kind))
   if (first === undefined) return undefined
   const { step, outcome } = first
-  if (outcome.kind === 'too_costly') return UNTRIED.too_costly
+  if (outcome.kind === 'too_costly' || outcome.kind === 'suspected') return UNTRIED.too_costly
   if (outcome.kind === 'unfunded') {
     if (exit.explain(outcome.reason) === 'token_refuses')
       return { reason: 'token_refuses', detail: REFUSALS.token_refuses }

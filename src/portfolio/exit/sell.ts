@@ -83,7 +83,8 @@ export interface SaleReader {
   /**
    * Executes the withdrawals of liquidity again, and sells in the same call what arrives: token by token, the worthiest
    * first, each in the pool of Uniswap V3 that prices it or over one more. What other contracts pay is lent to the wallet
-   * for it, because paying it moves no pool, and so is what positions pay beyond the worthiest. Nothing is sold of a
+   * for it, because paying it moves no pool, and so is what positions pay behind hooks or beyond the worthiest. Tokens that
+   * pools alone price get two chances each, and ten together, to use up the gas of a step. Nothing is sold of a
    * wallet with code of its own. Throws `UnavailableError` if the chain cannot be read.
    */
   read(query: SaleQuery, work: Work): Promise<Sale>
@@ -137,6 +138,8 @@ interface Offer {
   readonly amount: bigint
   /** What of it the wallet must be lent, because its withdrawal is not executed again. */
   readonly lent: bigint
+  /** The token, if pools alone price it: it may be hostile. */
+  readonly suspects: readonly Address[]
 }
 
 /** Sums what arrives by token, in the order of the rows; what is owed in a token is paid with it first. */
@@ -145,13 +148,14 @@ function listOffers({ arrived, outside, into }: SaleQuery, withdrawn: readonly H
   const paid = arrived.filter(({ kind, position }) => {
     return kind === 'supplied' || (kind === 'liquidity' && position !== null && !again.has(toUnitKey(position)))
   })
-  const tokens = new Map(arrived.map(({ token }) => [token.address as Address, token]))
-  return [...tokens].flatMap(([address, token]) => {
+  const tokens = new Map(arrived.map((row) => [row.token.address as Address, row]))
+  return [...tokens].flatMap(([address, { token, price }]) => {
     if (address === into) return []
     const owed = sumAmounts(outside.filter((each) => each.token === address))
     const lent = maxBigint(0n, sumOwn(paid, address) - owed)
     const amount = sumOwn(arrived, address) - owed
-    return amount <= 0n ? [] : [{ token, amount, lent }]
+    const suspects = price?.source === 'pool' ? [address] : []
+    return amount <= 0n ? [] : [{ token, amount, lent, suspects }]
   })
 }
 
@@ -179,13 +183,15 @@ function createPlan(
     readonly chain: FinanceChain
   },
 ): SalePlan {
-  const steps: ExitStep[] = withdrawn.flatMap((exit) => exit.steps)
+  const steps: ExitStep[] = withdrawn.flatMap(({ steps: own, suspects = [] }) =>
+    own.map((step) => ({ ...step, suspects })),
+  )
   const loans = new Map<Address, number>()
-  for (const { token, lent } of offers) {
+  for (const { token, lent, suspects } of offers) {
     const address = token.address as Address
     if (lent === 0n) continue
     loans.set(address, steps.length)
-    steps.push({ tokens: [address], loan: { token: address, amount: lent }, calls: [] })
+    steps.push({ tokens: [address], loan: { token: address, amount: lent }, calls: [], suspects })
   }
   const sales = offers.flatMap((offer) => {
     const traded = toTraded(offer.token.address, chain)
@@ -201,23 +207,30 @@ function createPlan(
   return { offers, routes, sales, loans, unit: isTooLarge ? undefined : { steps, parties } }
 }
 
-/** Exits of the worthiest liquidity of which something arrives. */
+/** Exits of the worthiest liquidity of which something arrives; those behind hooks, which move no pool, are left out. */
 function listWithdrawn({ exits, arrived }: SaleQuery): readonly HoldingExit[] {
   const exitByKey = new Map(exits.list().map((exit) => [toUnitKey(exit.position), exit]))
   const keys = new Set(
     arrived.flatMap(({ kind, position }) => (kind === 'liquidity' && position !== null ? toUnitKey(position) : [])),
   )
-  return [...keys].flatMap((key) => exitByKey.get(key) ?? []).slice(0, WITHDRAWN_MAX)
+  const found = [...keys].flatMap((key) => exitByKey.get(key) ?? [])
+  return found.filter((exit) => !hasHook(exit)).slice(0, WITHDRAWN_MAX)
+}
+
+/** True if a contract that may be hostile sees the withdrawal, besides its tokens. */
+function hasHook({ steps, suspects = [] }: HoldingExit): boolean {
+  return suspects.some((each) => steps.every(({ tokens }) => !tokens.includes(each)))
 }
 
 /** Wraps the native token, and sells to the pools. */
 function createSaleStep(
-  { token, amount }: Offer,
+  { token, amount, suspects }: Offer,
   { hops, traded, into }: { readonly hops: readonly SaleHop[]; readonly traded: Address; readonly into: Address },
 ): ExitStep {
   const wrap = { to: traded, data: DEPOSIT, value: amount }
   return {
     tokens: [token.address as Address, into],
+    suspects,
     calls: [
       ...(token.address === traded ? [] : [wrap]),
       ...hops.map((hop, index) => ({
@@ -281,6 +294,7 @@ function toSoldToken(offer: Offer, plan: SalePlan, outcome: SaleOutcome | undefi
   if (outcome?.kind !== 'run')
     return refuse({ reason: 'too_costly', detail: 'Withdrawing and selling use up the gas of a call, or its time' })
   const loan = outcome.steps[plan.loans.get(token.address as Address) ?? -1]
+  if (loan?.kind === 'too_costly' || loan?.kind === 'suspected') return refuse(explainSale(loan))
   if (loan !== undefined && loan.kind !== 'done')
     return refuse({ reason: 'unfunded', detail: 'No contract was found that lends what was withdrawn, to sell it' })
   const step = outcome.steps[sale.place]
@@ -299,6 +313,11 @@ const NOTHING = encodeErrorResult({ abi: parseAbi(['error Error(string)']), erro
 const AMOUNTS_LENGTH = 2 + 128
 
 function explainSale(step: StepOutcome | undefined): NonNullable<SoldToken['blockage']> {
+  if (step?.kind === 'suspected')
+    return {
+      reason: 'too_costly',
+      detail: 'It is not sold, because a token that it depends on used up the gas of others',
+    }
   if (step?.kind === 'too_costly') return { reason: 'too_costly', detail: 'Selling it uses up the gas of a call' }
   if (step?.kind !== 'reverted') return { reason: 'unsupported', detail: 'The balance of a token cannot be read' }
   const { reason } = step

@@ -8,7 +8,8 @@ import {LensPage} from '../page.sol';
 /// the wallet; and at those of contracts that lend their tokens to it.
 ///
 /// Call data of the lens and of the wallet: the wallet's address; u8 0, or 2 if each unit is undone before the next one;
-/// u8 number of tokens, their addresses; units until the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed; u24 gas; u16 size of the rest;
+/// u8 number of tokens, their addresses; units until the end. A unit: u8 number of steps. A step: u8 flags, 1: only if the step before failed,
+/// the other bits: number of the group of contracts that may be hostile, 0 none; u24 gas; u16 size of the rest;
 /// u8 number of tokens to watch, u8 index of each; calls. A call: u8 flags; address; u16 size, data; flag 2: the word of
 /// the data at u16 is the least of itself and of what the address answers to u16 size, question; flag 4: the contract is
 /// what the address answers to bytes4; flag 64: u256 of the native token goes along; flag 1: it may fail. Flag 8: no call,
@@ -53,6 +54,11 @@ contract Lens is LensPage {
     uint256 private constant SKIPPED = 4;
     uint256 private constant UNREADABLE = 5;
     uint256 private constant UNFUNDED = 6;
+    uint256 private constant SUSPECTED = 7;
+    /// Steps that a group, and all groups, may use up the gas of, as in `strike.ts`.
+    uint256 private constant STRIKES_MAX = 2;
+    uint256 private constant ALL_STRIKES_MAX = 10;
+    uint256 private constant GROUPS = 128;
 
     receive() external payable {}
 
@@ -135,6 +141,7 @@ contract Lens is LensPage {
     function prepare(uint256 tokens) private pure returns (Page memory page, Step memory step) {
         step.tokens = tokens;
         step.held = new uint256[](TOKENS_MAX);
+        step.strikes = new uint256[](GROUPS);
         step.body = reserve(BODY_MAX);
         page.start = reserve(0);
         page.cursor = page.start;
@@ -184,9 +191,17 @@ contract Lens is LensPage {
             step.size = numberAt(at + 4, 2);
             step.at = at + 6;
             at = step.at + step.size;
-            if (flags & 1 != 0 && !hasFailed) put(page, SKIPPED, 1);
-            else if (gasleft() < step.gasMax * 65 / 64 + REST_GAS) return false;
-            else hasFailed = !run(page, step);
+            step.group = flags >> 1;
+            if (flags & 1 != 0 && !hasFailed) {
+                put(page, SKIPPED, 1);
+            } else if (isStruck(step)) {
+                put(page, SUSPECTED, 1);
+                hasFailed = true;
+            } else if (gasleft() < step.gasMax * 65 / 64 + REST_GAS) {
+                return false;
+            } else {
+                hasFailed = !run(page, step);
+            }
         }
         return true;
     }
@@ -196,8 +211,16 @@ contract Lens is LensPage {
         uint256 at;
         uint256 size;
         uint256 gasMax;
+        uint256 group;
         uint256 body;
         uint256[] held;
+        /// By group; of all groups at 0.
+        uint256[] strikes;
+    }
+
+    function isStruck(Step memory step) private pure returns (bool) {
+        uint256[] memory strikes = step.strikes;
+        return step.group != 0 && (strikes[step.group] >= STRIKES_MAX || strikes[0] >= ALL_STRIKES_MAX);
     }
 
     /// Runs a step in a frame of its own, so that all of it is undone if a part fails, and writes its outcome.
@@ -233,6 +256,10 @@ contract Lens is LensPage {
         if (!ok) {
             uint256 outcome = size == 0 ? TOO_COSTLY : answer >> 248;
             put(page, outcome, 1);
+            if (outcome == TOO_COSTLY && step.group != 0) {
+                step.strikes[0]++;
+                step.strikes[step.group]++;
+            }
             if (outcome != REVERTED && outcome != UNFUNDED) return ok;
             put(page, size - 1, 1);
             uint256 end = page.cursor + size - 1;

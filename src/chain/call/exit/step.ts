@@ -52,6 +52,11 @@ export interface ExitStep {
   readonly tokens: readonly Address[]
   /** True if it is only tried after the step before it failed. @default {false} */
   readonly isFallback?: boolean
+  /**
+   * Contracts of a step that may be hostile: of steps in one call with the same ones, none is tried after two that used up
+   * their gas, and none with any after ten. @default {[]}
+   */
+  readonly suspects?: readonly Address[]
 }
 
 /** A call of the wallet that runs all steps of a unit but fallbacks, by the protocol's own means. */
@@ -91,7 +96,8 @@ export type StepOutcome =
     }
   /** `reason`: the first 255 bytes of what the contract said, or the token to the last lender that has the money. */
   | { readonly kind: 'reverted' | 'unfunded'; readonly reason: Hex }
-  | { readonly kind: 'too_costly' | 'skipped' | 'unreadable' }
+  /** `suspected`: not tried, because what it depends on used up the gas of others. */
+  | { readonly kind: 'too_costly' | 'suspected' | 'skipped' | 'unreadable' }
 
 /** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
 export const STEP_GAS = 1_500_000
@@ -100,6 +106,9 @@ const FLAGS = { fallback: 1, mayFail: 1, patch: 2, getter: 4, loan: 8, swap: 16,
 const MODES = { together: 0, alone: 2 } as const
 
 const SWAP = toFunctionSelector('swap(address,bool,int256,uint160,bytes)')
+
+/** Groups of suspects that a call tells apart. */
+const GROUPS_MAX = 127
 
 /** Bytes that are kept of what a contract said, as in `lens.sol`. */
 const REASON_BYTES = 255
@@ -116,21 +125,38 @@ export function toReason(data: Hex): Hex {
 export function encodeUnits(wallet: Address, units: readonly ExitUnit[], run: 'together' | 'alone' = 'together'): Hex {
   const tokens = [...new Set(units.flatMap(({ steps }) => steps.flatMap((step) => step.tokens)))]
   const head = packAddress(wallet) + pack(MODES[run], 1) + pack(tokens.length, 1) + tokens.map(packAddress).join('')
-  const context = { wallet, tokens }
+  const context = { wallet, tokens, groups: new Map() }
   const body = units.map(({ steps }) => {
     return pack(steps.length, 1) + steps.map((step) => encodeStep(step, context)).join('')
   })
   return `0x${head}${body.join('')}`
 }
 
+interface EncodingContext {
+  readonly wallet: Address
+  readonly tokens: readonly Address[]
+  /** Numbers of groups of suspects, from 1. */
+  readonly groups: Map<string, number>
+}
+
+/** Finds the number of a group of suspects, 0 for none; those beyond the last share its number. */
+function findGroup(suspects: readonly Address[], groups: EncodingContext['groups']): number {
+  if (suspects.length === 0) return 0
+  const key = [...suspects].sort().join()
+  const group = groups.get(key) ?? Math.min(groups.size + 1, GROUPS_MAX)
+  groups.set(key, group)
+  return group
+}
+
 function encodeStep(
-  { calls, loan, tokens: watched, isFallback = false }: ExitStep,
-  { wallet, tokens }: { readonly wallet: Address; readonly tokens: readonly Address[] },
+  { calls, loan, tokens: watched, isFallback = false, suspects = [] }: ExitStep,
+  { wallet, tokens, groups }: EncodingContext,
 ): string {
   const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
   const lent = loan === undefined ? '' : encodeLoan(loan)
   const body = pack(watched.length, 1) + indexes + lent + calls.map((call) => encodeExitCall(call, wallet)).join('')
-  return pack(isFallback ? FLAGS.fallback : 0, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
+  const flags = (isFallback ? FLAGS.fallback : 0) + 2 * findGroup(suspects, groups)
+  return pack(flags, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
 }
 
 function encodeLoan({ token, amount, lenders = [] }: ExitLoan): string {
@@ -189,6 +215,8 @@ export function decodeOutcome(from: LensCursor, { tokens, loan }: Pick<ExitStep,
       return { kind: 'unreadable' }
     case 6:
       return { kind: 'unfunded', reason: from.hex(from.number(1)) }
+    case 7:
+      return { kind: 'suspected' }
     default:
       throw new UpstreamError(`Cannot decode the lens: unknown outcome ${outcome}`)
   }
