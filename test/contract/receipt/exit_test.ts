@@ -8,6 +8,7 @@ import { replayAnswer } from '../../../src/receipt/replay.ts'
 import { parseReceiptSettings } from '../../../src/receipt/settings.ts'
 import { findSubject } from '../../../src/receipt/subject.ts'
 import { verifyReceipt } from '../../../src/receipt/verify.ts'
+import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
@@ -121,6 +122,52 @@ describe('a receipt of an exit', () => {
     }
   })
 })
+
+test('a receipt of an exit holds what its sale brings too, and a changed figure of it is false', async () => {
+  const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
+  const { prices, ...row } = rowOver([devnet.rpcUrl], { aaveV3: [] })
+  const pools = { uniswapV3Factory: UNISWAP_V3.factory, quotes }
+  const selling = stageOver([{ ...row, prices: { ...prices, ...pools } }], stage.signer, { db: database.db })
+  const { status, body, text } = await selling.get(`${toPath(wallets.positions)}&sell_into=USDC&receipt=true`)
+  expect([status, status === 200 ? '' : text]).toEqual([200, ''])
+  expect(body.data.sale.sold.filter(({ brings }: Sold) => brings !== null).length).toBeGreaterThan(0)
+  const { is, verdicts } = await checked(selling, encodeReceipt(body.receipt), [devnet.rpcUrl])
+  expect([is, verdicts.figures.is, verdicts.answers.is]).toEqual(['true', 'true', 'true'])
+  const offline = await checked(selling, encodeReceipt(body.receipt))
+  expect([offline.verdicts.signature.is, offline.verdicts.figures.is]).toEqual(['true', 'true'])
+  for (const change of SALE_LIES) {
+    const payload = decodePayload(body.receipt)
+    change((payload.answer.data as { readonly sale: Sale }).sale)
+    const lie = signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), stage.signer)
+    const forged = await checked(selling, encodeReceipt(lie))
+    expect([forged.is, forged.verdicts.signature.is, forged.verdicts.figures.is]).toEqual(['false', 'true', 'false'])
+  }
+  await selling.close()
+}, 60_000)
+
+interface Sold {
+  readonly brings: { raw: string } | null
+  price_impact_percentage: string | null
+}
+
+interface Sale {
+  readonly brings: { raw: string }
+  readonly sold: Sold[]
+}
+
+/** Changes of one figure of a sale. */
+const SALE_LIES: readonly ((sale: Sale) => unknown)[] = [
+  ({ brings }) => {
+    brings.raw += '0'
+  },
+  ({ sold }) => {
+    for (const { brings } of sold) if (brings !== null) brings.raw = String(BigInt(brings.raw) + 1n)
+  },
+  ({ sold }) => {
+    for (const each of sold) each.price_impact_percentage = '0.0000'
+  },
+  ({ sold }) => sold.pop(),
+]
 
 /** Wallets whose exits are proven, of which a short run proves the first two. */
 const PROVEN = ['debtor', 'hooked', 'positions'] as const

@@ -104,9 +104,25 @@ const remembering = stageOver([rowOver([devnet.rpcUrl])], stage.signer, { db: da
 const full = await remembering.get(`${LIST}/${positions.good}?chain_id=1&full=true&receipt=true`)
 if (full.status !== 200) throw new Error(full.text)
 write('uniswap_v3_full', full.body.receipt)
+const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
+const { prices: feeds, ...row } = rowOver([devnet.rpcUrl], { aaveV3: [] })
+const pools = { uniswapV3Factory: UNISWAP_V3.factory, quotes }
+const selling = stageOver([{ ...row, prices: { ...feeds, ...pools } }], stage.signer, { db: database.db })
+const EXITS = {
+  portfolio_exit: `/v1/portfolio/exit?wallet=${people.both}&chain_id=1`,
+  portfolio_exit_sale: `/v1/portfolio/exit?wallet=${wallets.provider}&chain_id=1&sell_into=USDC`,
+}
+for (const [name, path] of Object.entries(EXITS)) {
+  const { status, body, text } = await selling.get(`${path}&receipt=true`)
+  if (status !== 200) throw new Error(`${name}: ${text}`)
+  write(name, body.receipt)
+}
 for (const [name, receipt] of await recordKamino(stage.signer)) write(name, receipt)
 write('keys', presentKeys([published(stage)]))
-process.stdout.write(`Recorded ${Object.keys(CASES).length + 8} receipts, ${crowd.length} positions minted\n`)
+process.stdout.write(
+  `Recorded ${Object.keys({ ...CASES, ...EXITS }).length + 8} receipts, ${crowd.length} positions minted\n`,
+)
+await selling.close()
 await remembering.close()
 await database.close()
 await devnet.stop()
