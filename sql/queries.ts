@@ -10,6 +10,7 @@ import auditEntryListSql from './queries/audit_entry_list.sql' with { type: 'tex
 import creditGrantCountSql from './queries/credit_grant_count.sql' with { type: 'text' }
 import creditGrantInsertSql from './queries/credit_grant_insert.sql' with { type: 'text' }
 import creditGrantListSql from './queries/credit_grant_list.sql' with { type: 'text' }
+import custodyEventListSql from './queries/custody_event_list.sql' with { type: 'text' }
 import databaseExamineSql from './queries/database_examine.sql' with { type: 'text' }
 import featureDisabledFindSql from './queries/feature_disabled_find.sql' with { type: 'text' }
 import firstBlockInsertSql from './queries/first_block_insert.sql' with { type: 'text' }
@@ -148,6 +149,12 @@ export const creditGrantList = bindQuery<
   { organizationId: string; offset: string | number; limit: string | number },
   { id: string; credits: string; reason: string; granted_at: Date }
 >('read', { text: creditGrantListSql, params: ['organizationId', 'offset', 'limit'] })
+
+/** Lists a page of what a contract logged of a liquidity position that it held, oldest first, with whether all are stored. */
+export const custodyEventList = bindQuery<
+  { chainId: string | number; contract: string; stream: string; subject: string; tokenId: string; fromBlock: string | number; toBlock: string | number; max: string | number; afterBlock: string | number; afterLogIndex: number },
+  { covered: boolean; block: string | null; log_index: number | null; kind: string | null; wallet: Uint8Array | null; token: Uint8Array | null; amount: string | null; tx_hash: Uint8Array | null; time: string | null }
+>('copy', { text: custodyEventListSql, params: ['chainId', 'contract', 'stream', 'subject', 'tokenId', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
 
 /** Reads the server's version and settings, for the operator. */
 export const databaseExamine = bindQuery<

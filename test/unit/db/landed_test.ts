@@ -46,6 +46,9 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '0.7.0': {
     '0026_trigger_price': 'cf2115a67efe768ac546c59ccdac0dbd0ee393cae4a0e92c12daf0e876acb07b',
   },
+  '0.8.0': {
+    '0027_custody_event': '63a7fce854b972fe7eb46a7bb312799e89886e4c4ed5aad9406619e3c3c5f5d5',
+  },
 }
 
 test('a migration of a release keeps its text, and every migration belongs to a release', () => {
