@@ -15,7 +15,7 @@ const LEFT_WORDS = [7, 10, 11]
 
 /**
  * Creates the stream of flows into and out of positions. A subject is a token id; transfers are not flows. Between two
- * flows the manager's state of a position does not change, whoever holds it.
+ * flows the manager's state of a position does not change, also while a custodian holds it.
  */
 export function createFlowStream(
   { streamName: name }: Pick<EnumerableExchange, 'streamName'>,
