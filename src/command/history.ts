@@ -179,6 +179,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   flow: 'flows of positions',
   change: 'changes of positions',
   transfer: 'owners of positions',
+  custody: 'stakes and rewards',
   lending: 'deposits and debts',
   market: 'markets',
 }

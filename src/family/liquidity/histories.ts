@@ -58,6 +58,8 @@ interface PositionHistoriesSetup<Deployment extends { readonly startBlock: numbe
     readonly owed: TokenAmounts
     readonly counted?: TokenAmounts
   }
+  /** What a custodian holds of it and owes to it; absent if the protocol has no custodians. */
+  readonly getCustody?: ((position: Position) => Pick<PnlState, 'isStaked' | 'rewards'>) | undefined
 }
 
 /** A position's history, and the position at the block. */
@@ -92,7 +94,7 @@ export function createPositionHistories<
   Deployment extends { readonly startBlock: number },
   Position extends ManagedPosition<Deployment>,
 >(setup: PositionHistoriesSetup<Deployment, Position>) {
-  const { reader, histories, clock, getManager, getHeldAmounts } = setup
+  const { reader, histories, clock, getManager, getHeldAmounts, getCustody } = setup
   const timedHistories = createTimedHistories({ histories, clock })
 
   const selectOnly = (reads: Awaited<ReturnType<typeof reader.readOne>>, id: bigint) =>
@@ -110,6 +112,7 @@ export function createPositionHistories<
       owed: [owed.amount0, owed.amount1],
       counted: [counted.amount0, counted.amount1],
       own: [toOwnPrice(token0), toOwnPrice(token1)],
+      ...getCustody?.(position),
     }
   }
 

@@ -13,6 +13,7 @@ import { worth } from '../../finance/math/pnl/replay.ts'
 import { getConfidence, sumE6, usdValue } from '../../finance/price/price.ts'
 import { createUsdValuer, type PricedToken } from '../../finance/token/priced_token.ts'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
+import type { CustodyMark } from './position_history/custody_mark.ts'
 import { type FlowPrice, type PnlToken, rawPrices } from './position_history/flow_price.ts'
 import type { Pnl, PnlOutcome } from './position_history/pnl.ts'
 import { getAmounts, type ValuedFlow } from './position_history/valued_flows.ts'
@@ -31,7 +32,7 @@ const PNL_FIELDS = ['pnl', 'pnl_status'] as const
 
 /** Presents profit and loss. */
 export function presentPnl(
-  { figures, isClosed }: Pnl,
+  { figures, isClosed, rewards }: Pnl,
   { tokenId, chainId }: { readonly tokenId: bigint; readonly chainId: number },
 ) {
   return {
@@ -52,6 +53,8 @@ export function presentPnl(
     realized_usd_value: formatUsdE6(figures.realizedE6),
     unrealized_usd_value: formatUsdE6(figures.unrealizedE6),
     is_closed: isClosed,
+    pnl_with_rewards: 'because' in rewards ? null : formatUsdE6(figures.pnlE6 + rewards.usdE6),
+    pnl_with_rewards_missing: 'because' in rewards ? rewards.because : null,
   }
 }
 
@@ -301,6 +304,32 @@ export function presentFlow({ row, timestampSec, prices, paid }: ValuedFlow, tok
       : { principal: presentAmounts(paid.principal, tokens), fees: presentAmounts(paid.fees, tokens) }),
     prices: pricePair === undefined ? null : { token0: presentPrice(pricePair[0]), token1: presentPrice(pricePair[1]) },
     usd_value: pricePair === undefined ? null : formatUsd(worth(amounts, rawPrices(tokens, pricePair))),
+  }
+}
+
+/** Presents what a custodian did with a position: no flow of its tokens. */
+export function presentMark({ event, timestampSec, reward }: CustodyMark, tokens: Pair<PnlToken>) {
+  const { kind, block, logIndex, transactionHash, custodian, amount } = event
+  const price = reward === undefined || 'because' in reward.price ? undefined : reward.price
+  return {
+    type: kind,
+    block_number: block,
+    log_index: logIndex,
+    timestamp: Number(timestampSec),
+    transaction_hash: transactionHash,
+    liquidity: '0',
+    amounts: presentAmounts([0n, 0n], tokens),
+    prices: null,
+    usd_value: null,
+    custodian: { address: checksumAddress(custodian.address), kind: custodian.kind },
+    ...(reward && {
+      reward: {
+        token: reward.token,
+        ...presentAmount(amount, reward),
+        price: price === undefined ? null : { usd: formatExact(price.units, price.scale), source: price.source },
+        usd: price === undefined ? null : formatUsdE6(sumE6([usdValue(amount, { decimals: reward.decimals, price })])),
+      },
+    }),
   }
 }
 

@@ -60,14 +60,14 @@ export const positionToken = buildToken('Token', evmAddress)
 /** A token of a position on Solana. */
 export const solanaToken = buildToken('SolanaToken', base58Address)
 
+const custodianFields = v.strictObject({
+  address: withWords('Its contract', evmAddress),
+  kind: withWords('What it is', v.string()),
+})
+
 /** What holds a position for its owner. */
 export const custodian = v.pipe(
-  v.nullable(
-    v.strictObject({
-      address: withWords('Its contract', evmAddress),
-      kind: withWords('What it is', v.string()),
-    }),
-  ),
+  v.nullable(custodianFields),
   v.description('What holds the position for its owner, such as a farm; null if the owner does'),
 )
 
@@ -172,6 +172,13 @@ const pnl = named(
     realized_usd_value: usd('Principal and fees that were collected, less the cost of that principal'),
     unrealized_usd_value: usd('What is in the position and what can be collected, less its cost'),
     is_closed: v.pipe(v.boolean(), v.description('No liquidity is left')),
+    pnl_with_rewards: v.pipe(
+      v.nullable(usdFigure),
+      v.description(
+        'pnl_usd_value and rewards: each that was claimed at the price of its block, and what can be claimed now; null if that cannot be told',
+      ),
+    ),
+    pnl_with_rewards_missing: withWords('Why pnl_with_rewards is null; null if it is not', v.nullable(v.string())),
   }),
 )
 
@@ -184,17 +191,31 @@ const price = named(
   }),
 )
 
+const paidReward = named(
+  'PaidReward',
+  'What was paid for a position beside fees',
+  v.strictObject({
+    token: withWords('Address of its token', evmAddress),
+    ...amount.entries,
+    price: withWords('The price of the token at the block; null if none is known', v.nullable(price)),
+    usd: withWords('US dollars at that price; null without one', usdOrNullText),
+  }),
+)
+
 /** One flow of a position. */
 const event = named(
   'PositionEvent',
   'What went into a position or came out',
   v.strictObject({
-    type: withWords('What happened', v.picklist(['increase', 'decrease', 'collect'])),
+    type: withWords(
+      'What happened; stake, unstake and reward are of what holds it, and move neither of its tokens',
+      v.picklist(['increase', 'decrease', 'collect', 'stake', 'unstake', 'reward']),
+    ),
     block_number: withWords('Its block', nonNegativeInteger),
     log_index: withWords('Place of its log in the block', nonNegativeInteger),
     timestamp: v.pipe(nonNegativeInteger, v.description('Unix seconds')),
     transaction_hash: withWords('Its transaction', v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/))),
-    liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for a collect')),
+    liquidity: v.pipe(unsignedText, v.description('Put in or withdrawn; 0 for others')),
     amounts,
     principal: v.optional(v.pipe(amounts, v.description('collect: the part that was withdrawn before'))),
     fees: v.optional(v.pipe(amounts, v.description('collect: the rest'))),
@@ -203,6 +224,8 @@ const event = named(
       v.description('US dollars per whole token, all digits; null where profit and loss needs none or none is known'),
     ),
     usd_value: v.pipe(v.nullable(usdFigure), v.description('Worth of the amounts at these prices')),
+    custodian: v.optional(v.pipe(custodianFields, v.description('stake, unstake, reward: what holds the position'))),
+    reward: v.optional(v.pipe(paidReward, v.description('reward: what was paid'))),
   }),
 )
 

@@ -4,6 +4,7 @@ import { withWords } from '../../lib/text/text_format.ts'
 import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
 import { integerText, unsignedText } from '../liquidity/schema.ts'
+import { MASTER_CHEF_LOG } from './event.ts'
 import { exitMasterChef } from './exit.ts'
 import { computeMasterChefReward } from './math.ts'
 import { LENS_RUNTIME } from './read/lens_artifact.ts'
@@ -20,6 +21,7 @@ export const EXCHANGE: EnumerableExchange = {
   },
   hasCustodians: true,
   computeReward: computeMasterChefReward,
+  custodyLog: MASTER_CHEF_LOG,
   exitCustody: exitMasterChef,
   lens: { topic: 'uniswap_v3', runtime: LENS_RUNTIME },
   streamName: 'uniswap_v3_flow',

@@ -1,6 +1,8 @@
 import type { Address, Hex } from 'viem'
 import type { TickRange } from '../../../finance/math/liquidity.ts'
+import type { DecodedRows, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import type { CustodyEvent } from '../position_history/custody_event.ts'
 import type { Custodian, ProtocolWords, Reward } from '../protocol.ts'
 import type { ExitCustody } from './exit.ts'
 
@@ -81,6 +83,30 @@ interface KeptPosition {
   readonly rewards?: readonly { readonly words: readonly bigint[] }[]
 }
 
+/** What custodians of an exchange log of the positions that they hold. */
+export interface CustodyLog {
+  /** Name of the stream of its events: `uniswap_v3_custody`. */
+  readonly streamName: string
+  /** Lists filters whose union finds every event of these positions at a custodian. */
+  readonly listFilters: (custodian: Hex, subjects: readonly Hex[]) => readonly LogFilter[]
+  /**
+   * Decodes events, in order; `receipts` are those of transactions that an earlier call left unsettled. Throws
+   * `IncompleteError` if logs must be missing.
+   */
+  readonly decode: (
+    custodian: Hex,
+    logs: readonly HistoryLog[],
+    receipts: ReadonlyMap<Hex, readonly HistoryLog[]>,
+  ) => DecodedRows<CustodyEvent>
+  /** The words of a custodian's state of a position that stand still between its events. */
+  readonly state: {
+    readonly selector: Hex
+    readonly words: readonly number[]
+    /** True if these words say that the custodian does not hold the position. */
+    readonly isAbsent: (words: readonly bigint[]) => boolean
+  }
+}
+
 /** An exchange and its forks. */
 export interface EnumerableExchange {
   /** Path segment and name of the family: `uniswap-v3`. */
@@ -96,6 +122,8 @@ export interface EnumerableExchange {
   readonly isOwnerKnown?: (position: KeptPosition) => boolean
   /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */
   readonly computeReward?: (words: readonly bigint[], position: RewardedPosition) => RewardAmounts
+  /** What custodians log. Absent: what they paid is not known. */
+  readonly custodyLog?: CustodyLog
   /** Tells how a position leaves its custodian. Absent: it is taken out as if its owner held it. */
   readonly exitCustody?: ExitCustody
   /** Name of the stream of its positions' flows: `uniswap_v3_flow`. */

@@ -1,8 +1,11 @@
 import { type PnlFigures, pnlFigures } from '../../../finance/math/pnl/figures.ts'
 import { isZero, type Pair } from '../../../finance/math/pnl/flow.ts'
 import { type PnlLedger, replayInSteps } from '../../../finance/math/pnl/replay.ts'
+import { sumE6, usdValue } from '../../../finance/price/price.ts'
 import { runCooperatively } from '../../../lib/async/cooperative.ts'
+import type { Decimal } from '../../../lib/number/decimal.ts'
 import { maxBigint } from '../../../lib/number/fixed_point.ts'
+import { type CustodyHistory, type CustodyMark, NO_CUSTODY } from './custody_mark.ts'
 import { computePairPrices, type MissingPrice, type OwnPrice, rawPrices, toPoolPrice } from './flow_price.ts'
 import {
   lastFlow,
@@ -26,6 +29,17 @@ export interface PnlState {
   readonly own: Pair<OwnPrice>
   readonly sqrtPriceX96: bigint
   readonly timestampSec: bigint
+  /** True if a custodian holds it for a wallet. @default {false} */
+  readonly isStaked?: boolean
+  /** What claiming each reward would pay now. @default none */
+  readonly rewards?: readonly ClaimableReward[]
+}
+
+/** A reward that is not claimed yet. */
+interface ClaimableReward {
+  /** Smallest units. */
+  readonly amount: bigint
+  readonly token: { readonly decimals: number; readonly price: Decimal | undefined }
 }
 
 /** State of a burned position. */
@@ -35,7 +49,11 @@ export interface Pnl {
   readonly figures: PnlFigures
   /** True if no liquidity is left. */
   readonly isClosed: boolean
+  readonly rewards: RewardIncome
 }
+
+/** What rewards brought, millionths of a US dollar; or why that is not known: words after "because". */
+export type RewardIncome = { readonly usdE6: bigint } | { readonly because: string }
 
 /** Status of a position's profit and loss: `ready`, or the reason for its absence. */
 export const PNL_STATUSES = ['ready', 'pending', 'unpriced', 'failed'] as const
@@ -71,7 +89,7 @@ export function findContradiction(
  * An empty position ends at its last flow: later blocks change nothing.
  */
 export async function computePnl(
-  history: ReplayedHistory,
+  history: ReplayedHistory & { readonly custody?: CustodyHistory },
   state: PnlState | undefined,
 ): Promise<ComputedPnlOutcome | ContradictedPnl> {
   const contradiction = findContradiction(history, state)
@@ -98,7 +116,50 @@ export async function computePnl(
     principal: state?.principal ?? [0n, 0n],
     fees: [maxBigint(owed[0] - withdrawn[0], 0n), maxBigint(owed[1] - withdrawn[1], 0n)],
   })
-  return { status: 'ready', pnl: { figures, isClosed }, withdrawn }
+  const rewards = computeRewardIncome(history.custody ?? NO_CUSTODY, state)
+  return { status: 'ready', pnl: { figures, isClosed, rewards }, withdrawn }
+}
+
+/**
+ * What rewards brought: each that was paid at the price of its block, and what claiming would pay now, less what that
+ * forfeits, at the price of now. Stakes must agree with the state, which tells whether a custodian holds the position.
+ *
+ * @figure pnl_with_rewards
+ * @source `MasterChefV3.harvestOperation` and the transfer of `_safeTransfer`; Chainlink `latestRoundData` at the block
+ * @proof test/contract/family/uniswap_v3/pnl/rewards_test.ts, test/unit/family/liquidity/position_history/rewards_test.ts
+ */
+export function computeRewardIncome(
+  custody: CustodyHistory,
+  state: Pick<PnlState, 'isStaked' | 'rewards'> | undefined,
+): RewardIncome {
+  if ('because' in custody) return custody
+  const gap = findCustodyGap(custody.marks, state)
+  if (gap !== undefined) return { because: gap }
+  const { rewards = [] } = state ?? {}
+  const worths: Decimal[] = []
+  for (const { event, reward } of custody.marks) {
+    if (reward === undefined || event.amount === 0n) continue
+    const { token, decimals, price } = reward
+    if ('because' in price) return { because: `a reward in token ${token} has no price at its block: ${price.because}` }
+    worths.push(usdValue(event.amount, { decimals, price }))
+  }
+  for (const { amount, token } of rewards) {
+    if (amount === 0n) continue
+    if (token.price === undefined) return { because: 'a reward that can be claimed has no price' }
+    worths.push(usdValue(amount, { decimals: token.decimals, price: token.price }))
+  }
+  return { usdE6: sumE6(worths) }
+}
+
+/** Describes why stakes must be missing: they take turns, and lead to where the position is; undefined if they do. */
+export function findCustodyGap(
+  marks: readonly CustodyMark[],
+  state: Pick<PnlState, 'isStaked'> | undefined,
+): string | undefined {
+  const sides = marks.flatMap(({ event: { kind } }) => (kind === 'stake' || kind === 'unstake' ? [kind] : []))
+  const takeTurns = sides.every((side, index) => side === (index % 2 === 0 ? 'stake' : 'unstake'))
+  const isStaked = sides.length % 2 === 1
+  return takeTurns && isStaked === (state?.isStaked ?? false) ? undefined : 'its stakes are not what its custodian says'
 }
 
 /** Flows of a position, oldest first, with what they add up to. */

@@ -1,6 +1,13 @@
 import type { Block } from '../../../chain/block.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
-import { type ComputedPnlOutcome, computePnl, findContradiction, type Pnl, type PnlState } from './pnl.ts'
+import {
+  type ComputedPnlOutcome,
+  computePnl,
+  findContradiction,
+  findCustodyGap,
+  type Pnl,
+  type PnlState,
+} from './pnl.ts'
 import type { PositionHistory } from './reader.ts'
 
 /** The history of a position up to the block of an answer. */
@@ -45,6 +52,9 @@ export async function computePnlOutcome(input: HistoryAtBlock): Promise<Computed
 export function checkHistoryComplete(input: HistoryAtBlock): void {
   const contradiction = findContradiction(input.history, input.state)
   if (contradiction !== undefined) throw incompleteError(input, contradiction)
+  const { custody } = input.history
+  const gap = 'because' in custody ? custody.because : findCustodyGap(custody.marks, input.state)
+  if (gap !== undefined && !('isLasting' in custody && custody.isLasting)) throw incompleteError(input, gap)
 }
 
 function incompleteError(input: HistoryAtBlock, contradiction: string): UnavailableError {

@@ -21,6 +21,8 @@ import { PendingError, UnavailableError } from '../../../lib/error.ts'
 import { groupBy } from '../../../lib/group_by.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { blocksPendingError, createAdaptiveConcurrency, formatPosition } from './adaptive_concurrency.ts'
+import { createCustodyReader } from './custody_history.ts'
+import { type CustodyHistory, type CustodyRead, NO_CUSTODY } from './custody_mark.ts'
 import { getPricedToken, hasPoolPrice, type OwnPrice, type PnlToken } from './flow_price.ts'
 import { type ReplayedHistory, replayHistory } from './pnl.ts'
 import type { PositionFlow } from './position_flow.ts'
@@ -42,6 +44,8 @@ export interface PositionHistoryQuery {
 export interface PositionHistory extends ReplayedHistory {
   /** Where history ends: before `PositionHistoryQuery.block` if the tail is too long to be read with an answer. */
   readonly end: PinnedBlock
+  /** What custodians did with it up to there; `because` never makes the rest wrong. */
+  readonly custody: CustodyHistory
 }
 
 /** Reads histories of positions. */
@@ -71,6 +75,11 @@ export interface PositionHistorySource<Query extends PositionHistoryQuery, Row, 
     bounds: { readonly first: PositionFlow; readonly finalTo: number },
     work: Work,
   ): Promise<{ readonly subject: PnlSubject; readonly poolPrice?: ReadPoolPrice }>
+  /**
+   * Reads what custodians logged of the position from a block on; undefined if that cannot be known. Absent: no custodian
+   * holds positions. Throws as `PositionHistoryReader.read`.
+   */
+  readonly readCustody?: (query: Query, startBlock: number, work: Work) => Promise<CustodyRead | undefined>
 }
 
 /** The source of a history: a target and subject of its stream. */
@@ -118,6 +127,7 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
   const cache = createPositionHistoryCache(clock)
   const prices = createPriceReader({ db, clock })
   const readFacts = createFactsReader({ prices, clock })
+  const completeCustody = createCustodyReader({ prices, clock })
 
   async function readFlowsUpTo(query: Query, cached: CachedHistory | undefined, work: Work) {
     const { client, tokenId, block, pendingTip } = query
@@ -125,6 +135,9 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
     work.onTimeout(() => mintPendingError(query))
     const at = await source.locate(query, toBlock, work)
     if (at === undefined) return undefined
+    const custody = source.readCustody?.(query, at.startBlock, work)
+    // It is awaited later, and may have failed by then.
+    custody?.catch(() => {})
     const {
       storedTo,
       tail,
@@ -145,7 +158,7 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
     const last = Number(block ?? end.number)
     const rows = [...stored, ...flows.young].filter((flow) => flow.block <= last)
     if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
-    return { rows, stored, end, storedTo, before, version, isCut: flows.isCut === true }
+    return { rows, stored, end, storedTo, before, version, custody, isCut: flows.isCut === true }
   }
 
   return {
@@ -156,6 +169,7 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       const [first] = flows?.rows ?? []
       if (flows === undefined || first === undefined) return undefined
       const { rows, stored, end, storedTo, before, version, isCut } = flows
+      const reading = flows.custody
       const { subject, poolPrice } = await source.readOrigin(query, { first, finalTo: storedTo }, work)
       const knownFacts = before?.facts ?? new Map<number, BlockFacts>()
       await yieldIfLarge(rows)
@@ -165,13 +179,14 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       await yieldIfLarge(rows)
       const facts = newFacts.size === 0 ? knownFacts : new Map([...knownFacts, ...newFacts])
       if (rows.some(({ block }) => facts.get(block)?.isAlone)) noteUnwitnessed(work, [client.chain.id])
+      const custody = reading === undefined ? NO_CUSTODY : await completeCustody(client, { reading, end }, work)
       // A history up to an earlier block is not cached.
       if (isCut || rows.length < stored.length)
-        return { ...(await replayFrom(undefined, { rows, facts, subject })), end }
+        return { ...(await replayFrom(undefined, { rows, facts, subject })), end, custody }
       const replayed = await replayFrom(before?.replayed, { rows: stored, facts, subject })
       if (version !== undefined)
         cache.store(key, { rows: stored, storedTo, version, facts: filterFinalFacts(facts, storedTo), replayed })
-      return { ...(await replayFrom(replayed, { rows, facts, subject })), end }
+      return { ...(await replayFrom(replayed, { rows, facts, subject })), end, custody }
     },
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { zeroAddress } from 'viem'
 import { configuredChainId, limit, moment, momentRule, page, tokenId } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -7,8 +8,11 @@ import { CodedError } from '../../../lib/error.ts'
 import type { FamilyServices } from '../../contract.ts'
 import { toAsOf } from '../../moment.ts'
 import { createPositionHistories, type PositionHistories } from '../histories.ts'
+import type { CustodyMark } from '../position_history/custody_mark.ts'
 import { checkHistoryComplete, computePnlOrThrow } from '../position_history/pnl_outcome.ts'
-import { presentFlow, presentPnl } from '../present.ts'
+import type { PositionHistory } from '../position_history/reader.ts'
+import type { ValuedFlow } from '../position_history/valued_flows.ts'
+import { presentFlow, presentMark, presentPnl } from '../present.ts'
 import type {
   BriefPosition,
   LiquidityDeployment,
@@ -45,8 +49,27 @@ export function createProtocolHistories<
     readonly reader: Pick<LiquidityReader<Deployment, Brief, Position, Withdrawal>, 'past' | 'readOne'>
   },
 ): PositionHistories<Deployment, Position> {
-  const { getManager, computeHeldAmounts: getHeldAmounts, createHistoryReader } = protocol
-  return createPositionHistories({ ...services, histories: createHistoryReader(services), getManager, getHeldAmounts })
+  const { getManager, computeHeldAmounts: getHeldAmounts, createHistoryReader, getCustodian } = protocol
+  const getCustody =
+    getCustodian &&
+    ((position: Position) => ({
+      // What was sent to a custodian by a plain transfer has no owner.
+      isStaked: getCustodian(position) !== undefined && position.owner !== zeroAddress,
+      rewards: protocol.computeRewards?.(position) ?? [],
+    }))
+  const histories = createHistoryReader(services)
+  return createPositionHistories({ ...services, histories, getManager, getHeldAmounts, getCustody })
+}
+
+/** Lists flows of a position and what custodians did with it, oldest first. Neither changes the other. */
+function listEvents({ flows, custody }: PositionHistory): readonly (ValuedFlow | CustodyMark)[] {
+  const marks = 'because' in custody ? [] : custody.marks
+  if (marks.length === 0) return flows
+  const getPlace = (each: ValuedFlow | CustodyMark) => ('row' in each ? each.row : each.event)
+  return [...flows, ...marks].sort((a, b) => {
+    const [first, second] = [getPlace(a), getPlace(b)]
+    return first.block - second.block || first.logIndex - second.logIndex
+  })
 }
 
 /** Creates the routes for the profit and loss of one position, and for the flows that it is computed from. */
@@ -96,11 +119,16 @@ export function positionHistoryRoutes<
       async read({ page, limit, ...query }, { work }) {
         const history = await find(query, work)
         checkHistoryComplete(history)
-        return { told: history, flows: slicePage(history.history.flows.toReversed(), { page, limit }) }
+        const events = listEvents(history.history)
+        return { told: history, total: events.length, events: slicePage(events.toReversed(), { page, limit }) }
       },
-      present: ({ told: history, flows }, { page, limit }, { url }) => ({
-        data: flows.map((flow) => presentFlow(flow, history.history.subject.tokens)),
-        pagination: createPagination({ page, limit, total: history.history.flows.length, url }),
+      present: ({ told: history, events, total }, { page, limit }, { url }) => ({
+        data: events.map((event) =>
+          'row' in event
+            ? presentFlow(event, history.history.subject.tokens)
+            : presentMark(event, history.history.subject.tokens),
+        ),
+        pagination: createPagination({ page, limit, total, url }),
         asOf: toAsOf([history]),
       }),
     }),

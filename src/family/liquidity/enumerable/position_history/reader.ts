@@ -25,6 +25,7 @@ import {
 import type { PnlSubject } from '../../position_history/valued_flows.ts'
 import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
 import type { Position } from '../read/position.ts'
+import { createCustodyEventsReader } from './custody_events.ts'
 import { decodeFlows } from './flow_log.ts'
 import { createFlowStream } from './stream.ts'
 
@@ -36,7 +37,7 @@ const ORIGINS_MAX = 10_000
 
 /** Creates a reader of position histories over stored flows. */
 export function createFlowHistoryReader(
-  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey'>,
+  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey' | 'hasCustodians' | 'custodyLog'>,
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
 ): PositionHistoryReader<FlowHistoryQuery> {
   const { db, clock } = services
@@ -44,6 +45,7 @@ export function createFlowHistoryReader(
   const findMint = createMintFinder()
   const origins = createCache<PositionOrigin>({ clock, entriesMax: ORIGINS_MAX })
   const poolPrices = createPoolPriceReader(clock)
+  const readCustodyEvents = createCustodyEventsReader(exchange, services)
 
   /** Reads the origin of a burned position, cached once the block of its mint is final. */
   function readOrigin(
@@ -86,6 +88,7 @@ export function createFlowHistoryReader(
       const { pool, ...subject } = position === undefined ? await readOrigin(query, context, work) : toOrigin(position)
       return { subject, poolPrice: (block, within) => poolPrices({ client, pool }, block, within) }
     },
+    ...(exchange.hasCustodians && { readCustody: readCustodyEvents }),
   })
 }
 
