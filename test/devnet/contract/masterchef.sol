@@ -119,6 +119,15 @@ contract FarmFunds {
     }
 }
 
+/// Counts every position double.
+contract Booster {
+    function updatePositionBoostMultiplier(uint256) external pure returns (uint256) {
+        return 2e12;
+    }
+
+    function removeBoostMultiplier(address, uint256, uint256) external pure {}
+}
+
 /// Answers each question with the code of an account that its address and the question name: so that a test may put the
 /// recorded answers of any contract there.
 contract Recorded {
