@@ -36,7 +36,7 @@ const net = {
 
 const kinds = {
   wallet_usd: usd('Native and other tokens in the wallet itself'),
-  liquidity_usd: usd('Principal and uncollected fees of liquidity positions'),
+  liquidity_usd: usd('Principal, uncollected fees and rewards of liquidity positions'),
   supplied_usd: usd('What is lent, and collateral'),
   borrowed_usd: usd('What is owed; not negative'),
 }

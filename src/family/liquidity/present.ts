@@ -10,6 +10,7 @@ import {
 } from '../../finance/math/liquidity.ts'
 import type { Pair } from '../../finance/math/pnl/flow.ts'
 import { worth } from '../../finance/math/pnl/replay.ts'
+import { computeRewardApr } from '../../finance/math/reward.ts'
 import { getConfidence, sumE6, usdValue } from '../../finance/price/price.ts'
 import { createUsdValuer, type PricedToken } from '../../finance/token/priced_token.ts'
 import { type Decimal, formatExact, formatFixed } from '../../lib/number/decimal.ts'
@@ -139,7 +140,9 @@ function presentFigures<
       others: {
         ...(keepsWithdrawn && { withdrawn_principal: present(withdrawn.amounts) }),
         ...protocol.presentWithdrawal?.(full),
-        ...(protocol.computeRewards && { rewards: protocol.computeRewards(position).map(presentReward) }),
+        ...(protocol.computeRewards && {
+          rewards: protocol.computeRewards(position).map((each) => presentReward(each, usd?.amountsE6)),
+        }),
       },
       inRange,
       prices,
@@ -242,14 +245,21 @@ export function presentShownFigures(figures: {
   }
 }
 
-function presentReward({ token, amount, penalty }: Reward) {
+function presentReward({ token, amount, penalty, perYear }: Reward, capitalE6: bigint | undefined) {
   const { price } = token
   return {
     token: presentToken(token),
     ...presentAmount(amount, token),
     usd: price === undefined ? null : formatUsdE6(sumE6([usdValue(amount, { decimals: token.decimals, price })])),
+    apr: formatRewardApr(perYear, { ...token, capitalE6 }),
     penalty: penalty === undefined ? null : { raw: penalty.amount.toString(), until: Number(penalty.untilSec) },
   }
+}
+
+/** Formats a reward's yearly rate in percent; null if it cannot be told. */
+export function formatRewardApr(...asked: Parameters<typeof computeRewardApr>): string | null {
+  const apr = computeRewardApr(...asked)
+  return apr === undefined ? null : formatPercentage(apr)
 }
 
 function presentCustodian(custodian: Custodian | undefined) {

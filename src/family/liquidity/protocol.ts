@@ -167,6 +167,8 @@ export interface Reward {
   readonly token: PricedToken
   /** What claiming it pays now, smallest units. */
   readonly amount: bigint
+  /** What it would bring in a year if its pool and the rate stayed as they are, smallest units. */
+  readonly perYear: bigint
   /** What claiming it now forfeits besides, until a time; undefined if nothing. */
   readonly penalty: { readonly amount: bigint; readonly untilSec: bigint } | undefined
   /** What its custodian has for this token's rewards of all positions, smallest units. @default {enough} */

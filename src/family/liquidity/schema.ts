@@ -71,6 +71,14 @@ export const custodian = v.pipe(
   v.description('What holds the position for its owner, such as a farm; null if the owner does'),
 )
 
+/** A reward's yearly rate. */
+export const rewardApr = v.pipe(
+  v.nullable(text(fixedDecimal(4))),
+  v.description(
+    'What it brings in a year at the present rate, percent of usd.amounts, not compounded; 0 out of range, null if a price is missing or without liquidity',
+  ),
+)
+
 /** A reward of a position. */
 export const reward = named(
   'Reward',
@@ -79,6 +87,7 @@ export const reward = named(
     token: positionToken,
     ...amount.entries,
     usd: withWords('US dollars; null without a price', usdOrNullText),
+    apr: rewardApr,
     penalty: v.pipe(
       v.nullable(
         v.strictObject({
@@ -91,7 +100,7 @@ export const reward = named(
   }),
 )
 /** Words for the rewards of a position. */
-export const REWARDS = 'what claiming each reward pays now; neither in usd nor in pnl'
+export const REWARDS = 'what claiming each reward pays now; not in usd, and of pnl in pnl_with_rewards alone'
 
 function tokenPrices<Source extends v.GenericSchema, Confidence extends v.GenericSchema>(
   source: Source,

@@ -4,12 +4,19 @@ import { noPriceBecause } from '../../finance/price/price.ts'
 import { named, withWords } from '../../lib/text/text_format.ts'
 import type { AccountHolding } from '../holding.ts'
 import { outlookLiquidity, outlookUnreadable } from '../liquidity/outlook.ts'
-import { formatUsdE6OrNull, presentAmount, presentFields, presentShownFigures } from '../liquidity/present.ts'
+import {
+  formatRewardApr,
+  formatUsdE6OrNull,
+  presentAmount,
+  presentFields,
+  presentShownFigures,
+} from '../liquidity/present.ts'
 import {
   amount,
   buildOutputs,
   integerText,
   rangeFigures,
+  rewardApr,
   SOLANA,
   solanaToken,
   unsignedText,
@@ -55,6 +62,7 @@ const reward = named(
     collectable_raw: v.pipe(unsignedText, v.description("What the pool's vault can pay of it")),
     after_transfer_fee: v.optional(receivedAmount),
     usd: v.pipe(usdOrNullText, v.description('US dollars of what can be collected')),
+    apr: rewardApr,
   }),
 )
 
@@ -141,12 +149,13 @@ function presentFigures(position: FigureInput<OrcaToken>) {
     amounts: { token0: presentTaxed(amounts.amount0, tokenA), token1: presentTaxed(amounts.amount1, tokenB) },
     fees: { token0: presentTaxed(fees.amount0, tokenA), token1: presentTaxed(fees.amount1, tokenB) },
     others: {
-      rewards: rewards.map(({ token: rewardToken, owed, collectable, usdE6 }) => ({
+      rewards: rewards.map(({ token: rewardToken, owed, collectable, perYear, usdE6 }) => ({
         token: presentToken(rewardToken),
         ...presentAmount(owed, rewardToken),
         collectable_raw: collectable.toString(),
         ...presentAfterFee(collectable, rewardToken),
         usd: formatUsdE6OrNull(usdE6),
+        apr: formatRewardApr(toReceivedAmount(perYear, rewardToken), { ...rewardToken, capitalE6: usd.amountsE6 }),
       })),
     },
     tokenPrices: [toShownPrice(tokenA), toShownPrice(tokenB)],

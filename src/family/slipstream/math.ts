@@ -1,5 +1,11 @@
-import type { TickRange } from '../../finance/math/liquidity.ts'
-import { computeRewardDue, growReward, type RewardRule, rewardGrowthInside } from '../../finance/math/reward.ts'
+import { isInRange, type TickRange } from '../../finance/math/liquidity.ts'
+import {
+  computeRewardDue,
+  computeRewardPerYear,
+  growReward,
+  type RewardRule,
+  rewardGrowthInside,
+} from '../../finance/math/reward.ts'
 import { minBigint, Q128 } from '../../lib/number/fixed_point.ts'
 
 /** `CLGauge._earned`, `CLPool.getRewardGrowthInside`: both wrap, and multiply in 512 bits. */
@@ -60,9 +66,18 @@ export function computeReward(
   const { baseline, owed, penaltyBps, penaltyUntil } = position
   const due = computeRewardDue(GAUGE_RULE, { inside, baseline, liquidity, owed })
   const isEarly = penaltyBps > 0n && now < penaltyUntil
+  const isLeft = rate * elapsed < reserve
+  const perYear = computeRewardPerYear({
+    rate: isLeft ? rate : 0n,
+    unit: 1n,
+    liquidity,
+    shared: stakedLiquidity,
+    isInRange: isInRange(pool.tick, { tickLower, tickUpper }),
+  })
   const forfeited = isEarly ? (due * penaltyBps) / MAX_BPS : 0n
   return {
     amount: due - forfeited,
+    perYear,
     penalty: isEarly ? { amount: forfeited, untilSec: penaltyUntil } : undefined,
   }
 }

@@ -1,5 +1,11 @@
-import type { TickRange } from '../../finance/math/liquidity.ts'
-import { computeRewardDue, growReward, type RewardRule, rewardGrowthInside } from '../../finance/math/reward.ts'
+import { isInRange, type TickRange } from '../../finance/math/liquidity.ts'
+import {
+  computeRewardDue,
+  computeRewardPerYear,
+  growReward,
+  type RewardRule,
+  rewardGrowthInside,
+} from '../../finance/math/reward.ts'
 import { maxBigint, minBigint, mulDivDown, Q128 } from '../../lib/number/fixed_point.ts'
 
 /**
@@ -29,5 +35,12 @@ export function computeMasterChefReward(
   const growth = growReward(RULE, { growth: growthLast, emitted, liquidity: shared })
   const inside = rewardGrowthInside(RULE, { tick, tickLower, tickUpper, growth, outsideLower, outsideUpper })
   const due = computeRewardDue(RULE, { inside, baseline, liquidity, owed })
-  return { amount: minBigint(due, funds), penalty: undefined, funds }
+  const perYear = computeRewardPerYear({
+    rate: now < end ? rate : 0n,
+    unit: RATE_PRECISION,
+    liquidity,
+    shared,
+    isInRange: isInRange(tick, { tickLower, tickUpper }),
+  })
+  return { amount: minBigint(due, funds), penalty: undefined, funds, perYear }
 }

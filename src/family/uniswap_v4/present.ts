@@ -14,6 +14,7 @@ import {
   pnlFigures,
   positionToken,
   rangeFigures,
+  reward,
   unsignedText,
   usdFigures,
   usdOrNullText,
@@ -61,6 +62,7 @@ export const OUTPUTS = buildOutputs({
       v.nullable(v.picklist(['reverts', 'unsupported'])),
       'reverts: the withdrawal does; unsupported: no endpoint executes it',
     ),
+    rewards: withFull(v.array(reward), 'always empty: no contract is read that pays for these positions'),
     ...rangeFigures,
     ...pnlFigures(LISTED_PNL_STATUS),
     usd: usdFigures(

@@ -39,6 +39,7 @@ export const PROTOCOL: LiquidityProtocol<UniswapV4Deployment, ListedPosition, Po
     return { fees, total: counted && [counted] }
   },
   toHeldParts,
+  computeRewards: () => [],
   exitPosition,
   listLenders: ({ poolManager }) => [poolManager],
   presentPool,

@@ -1,4 +1,6 @@
-import { maxBigint } from '../../lib/number/fixed_point.ts'
+import type { Decimal } from '../../lib/number/decimal.ts'
+import { maxBigint, pow10 } from '../../lib/number/fixed_point.ts'
+import { type Rational, rational } from '../../lib/number/rational.ts'
 import { isInRange, type TickRange } from './liquidity.ts'
 
 /*
@@ -50,6 +52,49 @@ export function rewardGrowthInside(
   if (isInRange(tick, { tickLower, tickUpper })) return BigInt.asUintN(bits, growth - outsideLower - outsideUpper)
   const [near, far] = tick < tickLower ? [outsideLower, outsideUpper] : [outsideUpper, outsideLower]
   return BigInt.asUintN(bits, near - far)
+}
+
+const YEAR_SEC = 365n * 86_400n
+
+/**
+ * What a position would be given of a reward in a year if its pool and the rate stayed as they are, smallest units:
+ * ⌊rate · seconds of 365 days · liquidity ÷ (unit · shared)⌋. `rate` is a second's, in parts of a smallest unit; `shared`
+ * is all liquidity that it is given to now. Nothing out of range, since then nothing is given to the position.
+ */
+export function computeRewardPerYear({
+  rate,
+  unit,
+  liquidity,
+  shared,
+  isInRange: isGiven,
+}: {
+  readonly rate: bigint
+  readonly unit: bigint
+  readonly liquidity: bigint
+  readonly shared: bigint
+  readonly isInRange: boolean
+}): bigint {
+  return isGiven && shared > 0n ? (rate * YEAR_SEC * liquidity) / (unit * shared) : 0n
+}
+
+/**
+ * A reward's yearly rate: what a year brings ÷ what withdrawing all liquidity would pay, both in US dollars, 1 for 100 %.
+ * Simple: nothing is compounded, and a penalty is not in it. Undefined if a price is missing, or without liquidity.
+ *
+ * @figure apr
+ * @source `MasterChefV3.getLatestPeriodInfo`, `PancakeV3LmPool.lmLiquidity`; `CLGauge.rewardRate`, `CLPool.stakedLiquidity`; Whirlpool `emissions_per_second_x64`
+ * @proof test/unit/finance/math/reward_test.ts, test/contract/family/uniswap_v3/pnl/rewards_test.ts
+ */
+export function computeRewardApr(
+  perYear: bigint,
+  {
+    decimals,
+    price,
+    capitalE6,
+  }: { readonly decimals: number; readonly price: Decimal | undefined; readonly capitalE6: bigint | undefined },
+): Rational | undefined {
+  if (price === undefined || capitalE6 === undefined || capitalE6 <= 0n) return undefined
+  return rational(perYear * price.units * 1_000_000n, capitalE6 * pow10(decimals + price.scale))
 }
 
 /** What a position is due of a reward: owed + ⌊(inside − baseline) · liquidity / 2^fraction⌋. */

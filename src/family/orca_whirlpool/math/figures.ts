@@ -1,6 +1,6 @@
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import { isInRange, rangePrices, type TokenAmounts } from '../../../finance/math/liquidity.ts'
-import { computeRewardDue, growReward, type RewardRule } from '../../../finance/math/reward.ts'
+import { computeRewardDue, computeRewardPerYear, growReward, type RewardRule } from '../../../finance/math/reward.ts'
 import { afterTransferFee, type TransferFee } from '../../../finance/math/transfer.ts'
 import { type NoPrice, sumE6, usdValue } from '../../../finance/price/price.ts'
 import type { ScopePrice } from '../../../finance/price/scope.ts'
@@ -43,7 +43,15 @@ export function computeFigures<Token extends FigureToken>(position: FigureInput<
     const paid = collectable(due, vaultAmount)
     const worth = computeWorth(paid, token)
     // `collectable` is capped by the vault; US dollars (millionths) are of the amount after transfer fees.
-    return { token, owed: due, collectable: paid, worth, usdE6: worth && sumE6([worth]) }
+    const perYear = computeRewardPerYear({
+      // An empty vault pays nothing.
+      rate: vaultAmount > 0n ? (pool.rewards[index]?.emissionsX64 ?? 0n) : 0n,
+      unit: Q64,
+      liquidity: state.liquidity,
+      shared: pool.liquidity,
+      isInRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    })
+    return { token, owed: due, collectable: paid, perYear, worth, usdE6: worth && sumE6([worth]) }
   })
   const computeWorths = ({ amount0, amount1 }: TokenAmounts) => [
     computeWorth(amount0, tokenA),
@@ -80,6 +88,7 @@ export function toReceivedAmount(amount: bigint, { transferFee }: Pick<FigureTok
   return transferFee === undefined ? amount : afterTransferFee(amount, transferFee)
 }
 
+const Q64 = 2n ** 64n
 const ZERO: Decimal = { units: 0n, scale: 0 }
 
 function computeWorth(amount: bigint, token: FigureToken): Decimal | undefined {

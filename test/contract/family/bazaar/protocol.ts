@@ -20,9 +20,10 @@ export const EXCHANGE: EnumerableExchange = {
   hasCustodians: true,
   computeReward([now = 0n, rate = 0n, since = 0n, penaltyBps = 0n, untilSec = 0n]) {
     const due = (now - since) * rate
-    if (now >= untilSec) return { amount: due, penalty: undefined }
+    const perYear = rate * 31_536_000n
+    if (now >= untilSec) return { amount: due, perYear, penalty: undefined }
     const forfeited = (due * penaltyBps) / 10_000n
-    return { amount: due - forfeited, penalty: { amount: forfeited, untilSec } }
+    return { amount: due - forfeited, perYear, penalty: { amount: forfeited, untilSec } }
   },
   lens: { topic: 'bazaar', runtime: LENS_RUNTIME },
   streamName: 'bazaar_flow',

@@ -249,6 +249,23 @@ test('profit with rewards is profit, what was paid at its price, and what can be
   }
 }, 60_000)
 
+test('a yearly rate is what a day brings, as the MasterChef pays it, times 365', async () => {
+  const { one } = createRoutes()
+  const read = async () => {
+    const { rewards, usd } = await ask<{
+      readonly rewards: readonly { readonly raw: string; readonly apr: string | null }[]
+      readonly usd: Readonly<Record<string, string>>
+    }>(one, MOVED, '&full=true')
+    return { apr: Number(rewards[0]?.apr), amounts: Number(usd['amounts']), due: await simulateHarvest(MOVED) }
+  }
+  const [now] = [await read(), await wait(86_400)]
+  const grown = Number((await simulateHarvest(MOVED)) - now.due) / 1e18
+  const expected = (100 * 365 * grown * Number(cakePrice)) / 1e8 / now.amounts
+  expect(now.apr).toBeGreaterThan(0)
+  // Anvil's next block may be a second or two later than asked for, of 86,400; four digits are shown.
+  expect(Math.abs(now.apr / expected - 1)).toBeLessThan(0.000_1)
+}, 60_000)
+
 test('a reward that has no price, or stakes that are not complete, leave profit without rewards as it is', async () => {
   const { pnl } = createRoutes()
   const unpriced = createRoutes({ isPriced: false })
