@@ -283,12 +283,19 @@ describe('a stall that keeps positions', () => {
       wallet: _,
       position_state: __,
       rewards: ___,
+      pnl,
       ...figures
-    } = theirs.reply.data as Stated & { rewards: unknown }
-    expect(ours.reply.data).toMatchObject(figures)
-    for (const index of [2, 3]) {
+    } = theirs.reply.data as Stated & { rewards: unknown; pnl: object }
+    // The exchange does not say what its stalls log, so what they paid is not known.
+    const unknown = { pnl_with_rewards: null, pnl_with_rewards_missing: expect.stringContaining('is not read') }
+    expect(ours.reply.data).toMatchObject({ ...figures, pnl: { ...pnl, ...unknown } })
+    for (const [index, changed] of [
+      [2, unknown],
+      [3, {}],
+    ] as const) {
       const [told, same] = await Promise.all([read(real[index], kept), read(stalls[index], kept)])
-      expect(same.reply.data).toEqual(told.reply.data)
+      const data: unknown = told.reply.data
+      expect<unknown>(same.reply.data).toEqual(Array.isArray(data) ? data : { ...(data as object), ...changed })
     }
     const readHeldRows = async (wallet: Address, setting: object) =>
       (await readRows(BAZAAR, setting, wallet)).filter(({ position }) => position['token_id'] === kept)
