@@ -7,7 +7,7 @@ const SOURCES = [
   ...['actor.sol', 'cap_adapter.sol', 'feed.sol', 'phased_feed.sol', 'token.sol'],
   ...['hostile_token.sol', 'balance_token.sol', 'pancakeswap.sol', 'pawnshop.sol', 'vault.sol', 'hook.sol'],
   ...['shifted_manager.sol', 'resolver.sol', 'pool_trader.sol', 'bounded_aggregator.sol', 'mood_token.sol'],
-  ...['stall.sol', 'masterchef.sol'],
+  ...['stall.sol', 'masterchef.sol', 'slipstream.sol', 'slipstream_gauge.sol'],
 ]
 export const ARTIFACT_PATH = join(import.meta.dir, 'artifact.json')
 

@@ -37,12 +37,7 @@ contract LmPool {
     function accumulateReward(uint32 now_) external {
         require(msg.sender == pool || msg.sender == masterChef, 'not theirs');
         if (now_ <= lastRewardTimestamp) return;
-        (uint256 rate, uint256 end) = IMasterChef(masterChef).getLatestPeriodInfo(pool);
-        uint256 until = end < now_ ? end : now_;
-        if (lmLiquidity != 0 && until > lastRewardTimestamp) {
-            uint256 emitted = (until - lastRewardTimestamp) * (rate * 2 ** 128 / 1e12);
-            rewardGrowthGlobalX128 += emitted / lmLiquidity;
-        }
+        if (lmLiquidity != 0) rewardGrowthGlobalX128 += emitUntil(now_) / lmLiquidity;
         lastRewardTimestamp = now_;
     }
 
@@ -58,14 +53,14 @@ contract LmPool {
 
     function updatePosition(int24 tickLower, int24 tickUpper, int128 delta) external {
         require(msg.sender == masterChef, 'not the MasterChef');
-        (, int24 tick,,,,,) = IFarmedPool(pool).slot0();
+        int24 tick = readTick();
         update(tickLower, tick, delta, delta);
         update(tickUpper, tick, delta, -delta);
         if (tick >= tickLower && tick < tickUpper) add(delta);
     }
 
     function getRewardGrowthInside(int24 tickLower, int24 tickUpper) external view returns (uint256) {
-        (, int24 tick,,,,,) = IFarmedPool(pool).slot0();
+        int24 tick = readTick();
         uint256 lower = lmTicks[tickLower].rewardGrowthOutsideX128;
         uint256 upper = lmTicks[tickUpper].rewardGrowthOutsideX128;
         unchecked {
@@ -73,6 +68,17 @@ contract LmPool {
             uint256 above = tick < tickUpper ? upper : rewardGrowthGlobalX128 - upper;
             return rewardGrowthGlobalX128 - below - above;
         }
+    }
+
+    /// What is given away since the last update, in 2^-128 of a unit.
+    function emitUntil(uint32 now_) internal virtual returns (uint256) {
+        (uint256 rate, uint256 end) = IMasterChef(masterChef).getLatestPeriodInfo(pool);
+        uint256 until = end < now_ ? end : now_;
+        return until > lastRewardTimestamp ? (until - lastRewardTimestamp) * (rate * 2 ** 128 / 1e12) : 0;
+    }
+
+    function readTick() internal view virtual returns (int24 tick) {
+        (, tick,,,,,) = IFarmedPool(pool).slot0();
     }
 
     function update(int24 at, int24 current, int128 delta, int128 net) private {

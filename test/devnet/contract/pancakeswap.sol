@@ -25,10 +25,13 @@ contract PoolDeployer {
         address token1,
         uint24 fee,
         int24 tickSpacing
-    ) external returns (address pool) {
-        parameters = Parameters(factory, token0, token1, fee, tickSpacing);
+    ) external returns (address) {
+        return create(Parameters(factory, token0, token1, fee, tickSpacing), keccak256(abi.encode(token0, token1, fee)));
+    }
+
+    function create(Parameters memory told, bytes32 salt) internal returns (address pool) {
+        parameters = told;
         bytes memory code = _creationCode.code;
-        bytes32 salt = keccak256(abi.encode(token0, token1, fee));
         assembly ("memory-safe") {
             pool := create2(0, add(code, 32), mload(code), salt)
         }
@@ -37,25 +40,35 @@ contract PoolDeployer {
     }
 }
 
-/// Runs another contract's code as its own, and hands calls of one name on under another: PancakeSwap's pools call back
-/// `pancakeV3MintCallback` where Uniswap's call `uniswapV3MintCallback`, with the same arguments.
-contract Renamed {
+/// Runs another contract's code as its own.
+abstract contract Front {
     address private immutable _target;
+
+    constructor(address target) {
+        _target = target;
+    }
+
+    function run(bytes memory input) internal returns (bytes memory) {
+        (bool ok, bytes memory answer) = _target.delegatecall(input);
+        if (ok) return answer;
+        assembly ("memory-safe") {
+            revert(add(answer, 32), mload(answer))
+        }
+    }
+}
+
+/// Hands calls of one name on under another: PancakeSwap's pools call back `pancakeV3MintCallback` where Uniswap's call
+/// `uniswapV3MintCallback`, with the same arguments.
+contract Renamed is Front {
     bytes4 private immutable _from;
     bytes4 private immutable _to;
 
-    constructor(address target, bytes4 from, bytes4 to) {
-        _target = target;
+    constructor(address target, bytes4 from, bytes4 to) Front(target) {
         _from = from;
         _to = to;
     }
 
     fallback(bytes calldata input) external payable returns (bytes memory) {
-        bytes memory data = msg.sig == _from ? bytes.concat(_to, input[4:]) : input;
-        (bool ok, bytes memory answer) = _target.delegatecall(data);
-        if (ok) return answer;
-        assembly ("memory-safe") {
-            revert(add(answer, 32), mload(answer))
-        }
+        return run(msg.sig == _from ? bytes.concat(_to, input[4:]) : input);
     }
 }

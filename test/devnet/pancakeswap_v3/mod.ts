@@ -1,15 +1,4 @@
-import {
-  type Address,
-  decodeAbiParameters,
-  encodeAbiParameters,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  maxUint256,
-  parseAbi,
-  toFunctionSelector,
-  toHex,
-} from 'viem'
+import { type Address, decodeAbiParameters, encodeFunctionData, type Hex, keccak256, maxUint256, parseAbi } from 'viem'
 import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import { ownCreationCode, packageCreationCode } from '../artifacts.ts'
 import type { Devnet } from '../mod.ts'
@@ -19,6 +8,7 @@ import { rangeAround } from '../ticks.ts'
 import type { Transaction } from '../transaction.ts'
 import type { Amounts } from '../uniswap_v3.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI, mintCall, type Pool, swapCall } from '../uniswap_v3_calls.ts'
+import { encodeAddresses, placePeriphery, setNextId } from './periphery.ts'
 
 const ABI = parseAbi([
   'function approve(address spender, uint256 value)',
@@ -30,8 +20,6 @@ const ABI = parseAbi([
 ])
 const AMOUNTS = [{ type: 'uint256' }, { type: 'uint256' }] as const
 const CORE = '@pancakeswap/v3-core/artifacts/contracts'
-const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts'
-const UNISWAP_INIT_HASH = 'e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54'
 /** A tier that Uniswap has not, in hundredths of a bip. */
 const FEE = 2_500
 const TICK_SPACING = 50
@@ -39,10 +27,6 @@ const TICK_SPACING = 50
 const SQRT_PRICE_ONE = 2n ** 96n
 /** 32 % of the fees, as PancakeSwap takes them: ten times what a byte holds. */
 const FEE_PROTOCOL = 3_200
-
-/** Storage of a manager: `uint176 _nextId`, then `uint80 _nextPoolId`. */
-const COUNTERS_SLOT = toHex(13, { size: 32 })
-const NEXT_ID_BITS = 176n
 
 const FACTORY = toWalletAddress('pancakeswap factory')
 const MANAGER = toWalletAddress('pancakeswap manager')
@@ -78,8 +62,7 @@ export async function addPancakeswapV3(devnet: Devnet, { firstId = 1n } = {}): P
   const poolCode = await packageCreationCode(`${CORE}/PancakeV3Pool.sol/PancakeV3Pool.json`)
   const initCodeHash = keccak256(poolCode)
   await placeContracts(devnet, { poolCode, initCodeHash })
-  const counters = toHex((1n << NEXT_ID_BITS) | firstId, { size: 32 })
-  await devnet.rpc.call('anvil_setStorageAt', MANAGER, COUNTERS_SLOT, counters)
+  await setNextId(devnet, MANAGER, firstId)
 
   const [token0, token1] = [TOKENS.dai.address, TOKENS.usdt.address]
   const call = (to: Address, data: Hex): Transaction => ({ from: BANK, to, data })
@@ -163,47 +146,12 @@ async function placeContracts(
   { rpc, send }: Devnet,
   { poolCode, initCodeHash }: { readonly poolCode: Hex; readonly initCodeHash: Hex },
 ): Promise<void> {
-  const addresses = (...values: readonly Address[]) =>
-    encodeAbiParameters(
-      values.map(() => ({ type: 'address' })),
-      values,
-    )
-  const weth = TOKENS.weth.address
-  // Its pools stand where `deployer` and the hash of their code say: PancakeSwap's periphery has the two in the place
-  // of Uniswap's factory and hash.
-  const periphery = async (name: string, args: Hex): Promise<Hex> => {
-    const code = await packageCreationCode(`${PERIPHERY}/${name}.sol/${name}.json`, { args })
-    return code.replaceAll(UNISWAP_INIT_HASH, initCodeHash.slice(2)) as Hex
-  }
   await rpc.batch([{ method: 'anvil_setCode', params: [CREATION_CODE, poolCode] }])
+  const factoryPath = `${CORE}/PancakeV3Factory.sol/PancakeV3Factory.json`
   const placements = [
-    { address: DEPLOYER, creationCode: ownCreationCode('PoolDeployer', addresses(CREATION_CODE)) },
-    {
-      address: FACTORY,
-      creationCode: await packageCreationCode(`${CORE}/PancakeV3Factory.sol/PancakeV3Factory.json`, {
-        args: addresses(DEPLOYER),
-      }),
-    },
-    {
-      address: MANAGER,
-      creationCode: await periphery('NonfungiblePositionManager', addresses(DEPLOYER, weth, weth)),
-    },
-    { address: ROUTER, creationCode: await periphery('SwapRouter', addresses(DEPLOYER, weth)) },
+    { address: DEPLOYER, creationCode: ownCreationCode('PoolDeployer', encodeAddresses(CREATION_CODE)) },
+    { address: FACTORY, creationCode: await packageCreationCode(factoryPath, { args: encodeAddresses(DEPLOYER) }) },
   ]
   await placeContractsAt({ rpc, send }, { placements, owner: BANK })
-  await rename({ rpc, send }, MANAGER, 'V3MintCallback(uint256,uint256,bytes)')
-  await rename({ rpc, send }, ROUTER, 'V3SwapCallback(int256,int256,bytes)')
-}
-
-/** Lets the contract be called back under PancakeSwap's name; what its constructor stored stays. */
-async function rename({ rpc, send }: Pick<Devnet, 'rpc' | 'send'>, address: Address, callback: string): Promise<void> {
-  const target = toWalletAddress(`${address} behind its name`)
-  const [code] = await rpc.batch<Hex>([{ method: 'eth_getCode', params: [address, 'latest'] }])
-  await rpc.batch([{ method: 'anvil_setCode', params: [target, code] }])
-  const [from, to] = [toFunctionSelector(`pancake${callback}`), toFunctionSelector(`uniswap${callback}`)]
-  const args = encodeAbiParameters([{ type: 'address' }, { type: 'bytes4' }, { type: 'bytes4' }], [target, from, to])
-  await placeContractsAt(
-    { rpc, send },
-    { placements: [{ address, creationCode: ownCreationCode('Renamed', args) }], owner: BANK },
-  )
+  await placePeriphery({ rpc, send }, { deployer: DEPLOYER, initCodeHash, manager: MANAGER, router: ROUTER })
 }
