@@ -170,7 +170,7 @@ contract Lens is CustodiedPositions {
         put(page, uint160(last), 20);
     }
 
-    /// Writes the gauge of a pool of these factories, if it has one; false if the voter does not tell.
+    /// Writes the gauge of a pool of these factories, 0 if it has none yet; false if the voter does not tell.
     function findGauge(
         Page memory page,
         Deployments calldata deployments,
@@ -185,7 +185,6 @@ contract Lens is CustodiedPositions {
             if (deployments.factories[row] != factory || managerRow(deployments, row) != row) continue;
             if (!ask1(page, voter, IVoter.gauges.selector, uint160(pool), 32)) return false;
             uint256 gauge = word(page.answer);
-            if (gauge == 0) return true;
             put(page, 9, 1);
             put(page, index, 1);
             put(page, number, 4);

@@ -81,6 +81,32 @@ test('a new gauge is in the next list, which asks once more', async () => {
   await rpc.call('evm_revert', snapshot)
 })
 
+test('a voter that has grown by more than a list reads is read in pages', async () => {
+  const reader = createReader()
+  await reader.list(WALLET)
+  const snapshot = await rpc.call<string>('evm_snapshot')
+  await replayCalls(rpc, recordVoter(WORLD, { others: 300 }))
+  await rpc.call('evm_mine')
+  expect(await reader.list(WALLET)).toMatchObject({ ids: IDS, calls: 3 })
+  expect(await reader.list(WALLET)).toMatchObject({ ids: IDS, calls: 1 })
+  await rpc.call('evm_revert', snapshot)
+})
+
+test('a pool that is listed before it has a gauge is asked again', async () => {
+  const snapshot = await rpc.call<string>('evm_snapshot')
+  await replayCalls(rpc, recordVoter(WORLD, { others: 4, vacant: 2 }))
+  await rpc.call('evm_mine')
+  const reader = createReader()
+  const { ids } = await reader.list(WALLET)
+  expect(ids.length).toBeLessThan(IDS.length)
+  expect(await reader.list(WALLET)).toMatchObject({ ids, calls: 1 })
+  await replayCalls(rpc, recordVoter(WORLD, { others: 4 }))
+  await rpc.call('evm_mine')
+  expect(await reader.list(WALLET)).toMatchObject({ ids: IDS, calls: 2 })
+  expect(await reader.list(WALLET)).toMatchObject({ ids: IDS, calls: 1 })
+  await rpc.call('evm_revert', snapshot)
+})
+
 test('pools of other factories cost no further call', async () => {
   const reader = createReader()
   await reader.list(WALLET)

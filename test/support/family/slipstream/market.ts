@@ -39,7 +39,8 @@ const toAddress = (prefix: Hex, index: number): Address => `${prefix}${pad(numbe
 
 /**
  * A voter with more pools than a world has: its own first, then `others`, of which `foreign` are another factory's. No
- * gauge of theirs has anything of the wallets. `hasLength`: the voter says how many pools it has.
+ * gauge of theirs has anything of the wallets. `hasLength`: the voter says how many pools it has. `vacant`: of its own
+ * pools, the first so many have no gauge yet.
  */
 export function recordVoter(
   { contracts, pools, positions, ...world }: World,
@@ -47,7 +48,13 @@ export function recordVoter(
     others,
     foreign = 0,
     hasLength = true,
-  }: { readonly others: number; readonly foreign?: number; readonly hasLength?: boolean },
+    vacant = 0,
+  }: {
+    readonly others: number
+    readonly foreign?: number
+    readonly hasLength?: boolean
+    readonly vacant?: number
+  },
 ): RecordedCall[] {
   const own = listPools({ contracts, pools, positions, ...world }).filter(([, { gauge }]) => gauge !== zeroAddress)
   const wallets = [...new Set(positions.map(({ wallet }) => wallet))]
@@ -56,7 +63,10 @@ export function recordVoter(
     gauge: toAddress('0xbbbb', index),
     factory: index < foreign ? toAddress('0xcccc', 0) : contracts.factory,
   }))
-  const listed = [...own.map(([pool, { gauge }]) => ({ pool, gauge })), ...more]
+  const listed = [
+    ...own.map(([pool, { gauge }], index) => ({ pool, gauge: index < vacant ? zeroAddress : gauge })),
+    ...more,
+  ]
   return [
     ...listed.flatMap(({ pool, gauge }, index) => [
       record(contracts.voter, 'pools', [BigInt(index)], pool),

@@ -19,6 +19,8 @@ import { decodeLens, encodeList, type RawFound, type RawRead, type RawRegistry, 
 /** Entries of a registry that one call reads: those a list finds are few, and a first look takes 15,000 gas each. */
 const LIST_MAX = 32
 const SURVEY_MAX = 1_000
+/** Entries without a custodian that a registry may list; a list asks for each again. */
+const VACANCIES_MAX = 100
 /** Attempts until the registry has no new custodian. */
 const ATTEMPTS_MAX = 4
 
@@ -38,6 +40,17 @@ interface Book {
   known: number
   last: Address
   custodians: readonly { readonly manager: Address; readonly custodian: Custodian }[]
+  /** Numbers of the entries that had no custodian yet when they were read. */
+  vacancies: readonly number[]
+  /** True if the registry has more entries than the last list read. */
+  isBehind: boolean
+}
+
+/** What is asked of a registry: what comes after the known entries, or an entry that had no custodian. */
+interface RegistryQuestion {
+  readonly book: Book
+  readonly query: RegistryQuery
+  readonly isOfVacancy: boolean
 }
 
 /** Where and what is read. */
@@ -64,9 +77,10 @@ export async function readRegistered<Answer>(
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     await survey(reading, books)
     let isComplete = true
-    const queries = books.map((book) => toQuery(book, LIST_MAX))
+    const questions = books.flatMap(listQuestions)
+    const queries = questions.map(({ query }) => query)
     const observe = (answer: Pick<RawRead, 'found' | 'registries'>): void => {
-      if (!takeIn(books, { queries, answer }, target)) isComplete = false
+      if (!takeIn(questions, answer, target)) isComplete = false
     }
     const registered = groupByDeployment(books, target.deployments)
     try {
@@ -91,20 +105,33 @@ function openBooks({ client, endpoint, target: { deployments } }: RegistryReadin
   )
 }
 
+/** Lists what a list asks of a registry. */
+function listQuestions(book: Book): readonly RegistryQuestion[] {
+  const { registry, vacancies } = book
+  if (vacancies.length > VACANCIES_MAX) {
+    throw new UpstreamError(`Cannot read the custodians: registry ${registry.address} lists too many that are none`)
+  }
+  const ask = (known: number): RegistryQuery => ({ address: registry.address, known, last: zeroAddress, max: 1 })
+  return [
+    { book, query: toQuery(book, LIST_MAX), isOfVacancy: false },
+    ...vacancies.map((entry) => ({ book, query: ask(entry), isOfVacancy: true })),
+  ]
+}
+
 /** Reads registries of which nothing is known yet, or of which there is much more, in pages. */
 async function survey({ lens, target }: RegistryReading, books: readonly Book[]): Promise<void> {
   const holders = target.deployments.map((deployment) => ({ deployment, custodian: undefined }))
   const none = { wallet: zeroAddress, offset: 0, count: 0, bytesMax: SURVEY_BYTES_MAX, firstMax: 0 }
   for (const book of books) {
-    let isOpen = book.known === 0
+    let isOpen = book.known === 0 || book.isBehind
     while (isOpen) {
       const query = toQuery(book, SURVEY_MAX)
       const data = encodeList({ holders, prices: NO_PRICE_SOURCES, registries: [query] }, none)
       const raw = await runCooperatively(
         decodeLens(await lens.call({ data, block: lens.at ?? 'latest', isLight: true })),
       )
-      takeIn([book], { queries: [query], answer: raw }, target)
-      isOpen = raw.registries[0]?.state === 'more' && book.known > query.known
+      takeIn([{ book, query, isOfVacancy: false }], raw, target)
+      isOpen = book.isBehind && book.known > query.known
     }
   }
 }
@@ -113,31 +140,37 @@ const SURVEY_BYTES_MAX = 500_000
 
 /** Adds what an answer says to the books. False if the answer cannot rest on what was known when it was asked. */
 function takeIn(
-  books: readonly Book[],
-  {
-    queries,
-    answer: { found, registries },
-  }: { readonly queries: readonly RegistryQuery[]; readonly answer: Pick<RawRead, 'found' | 'registries'> },
+  questions: readonly RegistryQuestion[],
+  { found, registries }: Pick<RawRead, 'found' | 'registries'>,
   target: RegisteredTarget,
 ): boolean {
   const isPast = target.block !== undefined
-  return books
-    .map((book, index) => {
-      const [answer, query] = [registries[index], queries[index]]
-      if (answer === undefined || query === undefined) {
-        throw new UpstreamError('Cannot decode the lens: a registry is missing')
-      }
+  return questions
+    .map(({ book, query, isOfVacancy }, index) => {
+      const answer = registries[index]
+      if (answer === undefined) throw new UpstreamError('Cannot decode the lens: a registry is missing')
       checkRegistry(answer, { book, isPast })
+      const own = found.filter((each) => each.registry === index)
+      const filled = own.filter(({ address }) => address !== zeroAddress)
+      if (isOfVacancy) return filled.length === 0 || fillVacancy(book, query.known, toCustodians(book, filled, target))
       if (answer.lastState === 'changed' || (answer.lastState === 'missing' && !isPast)) {
         // A reorganization took away what was known.
         Object.assign(book, emptyBook(book.registry))
         return false
       }
-      const own = found.filter((each) => each.registry === index)
-      extend(book, { answer, query, found: own }, target.deployments)
-      return own.length === 0 && answer.state !== 'more'
+      extend(book, { answer, query, found: own }, target)
+      book.isBehind = answer.state === 'more'
+      return filled.length === 0 && !book.isBehind
     })
     .every((isComplete) => isComplete)
+}
+
+/** Takes in what an entry without a custodian has now. False: no answer rests on it yet. */
+function fillVacancy(book: Book, entry: number, custodians: Book['custodians']): false {
+  if (!book.vacancies.includes(entry)) return false
+  book.vacancies = book.vacancies.filter((each) => each !== entry)
+  book.custodians = [...book.custodians, ...custodians]
+  return false
 }
 
 /** At a past block, a registry may not stand yet. */
@@ -150,21 +183,33 @@ function checkRegistry({ state }: RawRegistry, { book, isPast }: { readonly book
 function extend(
   book: Book,
   { answer, query, found }: { answer: RawRegistry; query: RegistryQuery; found: readonly RawFound[] },
-  deployments: readonly EnumerableDeployment[],
+  target: RegisteredTarget,
 ): void {
   // Another answer may have been sooner, or a reorganization.
   if (answer.known <= book.known || query.known > book.known) return
-  const added = found
-    .filter(({ entry }) => entry >= book.known)
-    .flatMap(({ address, manager: row }) => {
-      const manager = deployments[row]?.manager
-      return manager === undefined ? [] : [{ manager, custodian: { ...book.registry, address } }]
-    })
-  Object.assign(book, { known: answer.known, last: answer.last, custodians: [...book.custodians, ...added] })
+  const added = found.filter(({ entry }) => entry >= book.known)
+  const vacant = added.filter(({ address }) => address === zeroAddress).map(({ entry }) => entry)
+  Object.assign(book, {
+    known: answer.known,
+    last: answer.last,
+    custodians: [...book.custodians, ...toCustodians(book, added, target)],
+    vacancies: [...book.vacancies, ...new Set(vacant)],
+  })
+}
+
+function toCustodians(
+  { registry }: Book,
+  found: readonly RawFound[],
+  { deployments }: RegisteredTarget,
+): Book['custodians'] {
+  return found.flatMap(({ address, manager: row }) => {
+    const manager = deployments[row]?.manager
+    return manager === undefined || address === zeroAddress ? [] : [{ manager, custodian: { ...registry, address } }]
+  })
 }
 
 function emptyBook(registry: Custodian): Book {
-  return { registry, known: 0, last: zeroAddress, custodians: [] }
+  return { registry, known: 0, last: zeroAddress, custodians: [], vacancies: [], isBehind: false }
 }
 
 function toQuery({ registry: { address }, known, last }: Book, max: number): RegistryQuery {
