@@ -153,6 +153,25 @@ export async function addSlipstream(devnet: Devnet, { firstId = 1n } = {}): Prom
   }
 }
 
+/** The first id of Slipstream's manager in demos: an id of one manager alone needs no address beside it. */
+const DEMO_ID = 600_001n
+
+/**
+ * Adds Slipstream and stakes its owner's first position; `row` has them for a `CHAINS_FILE`. The bank's nonce stays, so
+ * that what it deploys later has the addresses that it has without.
+ */
+export async function addStakedSlipstream(devnet: Devnet) {
+  const nonce = await devnet.rpc.call('eth_getTransactionCount', BANK, 'latest')
+  const slipstream = await addSlipstream(devnet, { firstId: DEMO_ID })
+  const { owner, tokenIds, manager, factory, voter, pool } = slipstream
+  await devnet.send(slipstream.stake(owner, tokenIds[0]))
+  await slipstream.trade(pool.token0, usdToRaw(TOKENS.usdc, 30))
+  await devnet.rpc.call('anvil_setNonce', BANK, nonce)
+  const code = 'aerodrome_slipstream'
+  const row = { slipstream: [{ manager, factory, voter, code }] }
+  return { ...slipstream, row, usdFeeds: { [slipstream.reward]: slipstream.rewardFeed } }
+}
+
 async function placeContracts({ rpc, send }: Placing): Promise<void> {
   const poolCode = await packageCreationCode(POOL_CODE)
   await rpc.batch([{ method: 'anvil_setCode', params: [CREATION_CODE, poolCode] }])

@@ -8,6 +8,7 @@ interface IStakedPool {
     function gauge() external view returns (address);
     function initialize(uint160) external;
     function positions(bytes32) external view returns (uint128, uint256, uint256, uint128, uint128);
+    function setFeeProtocol(uint32, uint32) external;
     function setLmPool(address) external;
     function slot0() external view returns (uint160, int24, uint16, uint16, uint16, bool);
 }
@@ -45,6 +46,8 @@ contract SlipstreamFactory is PoolDeployer {
         (getPool[token0][token1][tickSpacing], getPool[token1][token0][tickSpacing]) = (pool, pool);
         allPools.push(pool);
         IStakedPool(pool).initialize(sqrtPriceX96);
+        // Slipstream's pools keep nothing for a protocol.
+        IStakedPool(pool).setFeeProtocol(0, 0);
     }
 
     function allPoolsLength() external view returns (uint256) {
