@@ -5,6 +5,7 @@ import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
 import { MORPHO_MIDNIGHT } from './morpho_midnight/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
+import { SLIPSTREAM } from './slipstream/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 
@@ -12,6 +13,7 @@ import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 export const FAMILIES: readonly Family[] = [
   UNISWAP_V3,
   UNISWAP_V4,
+  SLIPSTREAM,
   ORCA_WHIRLPOOL,
   AAVE_V3,
   AAVE_V4,

@@ -19,6 +19,7 @@ import { addPancakeswapFarm, type PancakeswapFarm } from './pancakeswap_v3/farm.
 import { addPancakeswapV3, type PancakeswapDevnet } from './pancakeswap_v3/mod.ts'
 import { watchParentRunner } from './parent_watch.ts'
 import { type Service, startService } from './service.ts'
+import { addStakedSlipstream } from './slipstream.ts'
 import { DEMO_V4_POOLS, mintEach, tradePools } from './uniswap_v4/mint_each.ts'
 
 const CHAINS_FILE = 'chains.json'
@@ -93,6 +94,8 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
   if (signal.aborted) return
   progress('Placing PancakeSwap V3 and its MasterChef, which pays for a position')
   const { pancakeswap, farm } = await addFarmer(devnet)
+  progress('Placing Slipstream, with a position in a gauge')
+  const slipstream = await addStakedSlipstream(devnet)
 
   const directory = await mkdtemp(join(tmpdir(), 'walletscope-demo-'))
   started.unshift(() => discard(directory))
@@ -106,14 +109,23 @@ async function start(command: readonly string[], { started, signal, end }: Demo)
     slotMs: SLOT_MS,
   })
   started.push(solana.stop)
-  await writeFile(join(directory, CHAINS_FILE), createChainsFile(devnet.rpcUrl, toFarmRow(pancakeswap, farm)))
+  await writeFile(
+    join(directory, CHAINS_FILE),
+    createChainsFile(devnet.rpcUrl, toRow({ pancakeswap, farm, slipstream })),
+  )
   const env = environment({ devnet, solanaUrl: solana.url, directory, port })
   const service = await startService({ command, signal, env })
   started.push(service.stop)
   void service.exited.then((status) => end(died('The service', status)))
   await raiseRateLimit(command, { organizationId: service.organizationId, env })
   progress('Ready')
-  say(instructions(service, { ...devnet, farmer: pancakeswap.owner }, formatLogin(command, env)))
+  say(
+    instructions(
+      service,
+      { ...devnet, farmer: pancakeswap.owner, staker: slipstream.owner },
+      formatLogin(command, env),
+    ),
+  )
   // Not awaited at exit: the compilers that it may run end with this process.
   void addRest({ devnet, service, progress, signal }).catch((error: Error) =>
     end({ status: 1, message: error.message }),
@@ -133,12 +145,21 @@ async function addFarmer(devnet: Devnet) {
   return { pancakeswap, farm }
 }
 
-/** The devnet's row with PancakeSwap, its MasterChef, and the price of CAKE. */
-function toFarmRow({ manager, factory }: PancakeswapDevnet, { masterChef, cake, cakeFeed }: PancakeswapFarm) {
+/** The devnet's row with PancakeSwap, its MasterChef, Slipstream, and the prices of what they pay. */
+function toRow({
+  pancakeswap: { manager, factory },
+  farm: { masterChef, cake, cakeFeed },
+  slipstream,
+}: {
+  readonly pancakeswap: PancakeswapDevnet
+  readonly farm: PancakeswapFarm
+  readonly slipstream: Awaited<ReturnType<typeof addStakedSlipstream>>
+}) {
   const custodians = [{ kind: 'masterchef', address: masterChef }]
   return {
     uniswapV3: [...DEVNET_ROW.uniswapV3, { manager, factory, code: 'pancakeswap_v3', custodians }],
-    add: { prices: { usdFeeds: { [cake]: cakeFeed } } },
+    ...slipstream.row,
+    add: { prices: { usdFeeds: { [cake]: cakeFeed, ...slipstream.usdFeeds } } },
   }
 }
 
@@ -237,7 +258,7 @@ function freePort(wanted: number): number {
 
 function instructions(
   { url, apiKey, logins: [organization, operator] }: Service,
-  { wallets, positions, rpcUrl, farmer }: Devnet & { readonly farmer: Address },
+  { wallets, positions, rpcUrl, farmer, staker }: Devnet & { readonly farmer: Address; readonly staker: Address },
   loginCommand: string,
 ): string {
   const curl = (target: string) =>
@@ -268,6 +289,7 @@ Other wallets to ask for:
   ${wallets.retired}  only closed ones (add &status=inactive)
   ${wallets.spammed}  a good one, and spam that is left out and explained in counts.spams
   ${farmer}  PancakeSwap V3, one position staked in its MasterChef
+  ${staker}  Slipstream, one position staked in a gauge
   ${wallets.empty}  none
 
 Ctrl-C stops everything and deletes the demo's data.`

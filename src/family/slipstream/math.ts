@@ -41,7 +41,10 @@ export function nameRewardWords(words: readonly bigint[]): RewardWords {
  * What claiming the reward of a staked position pays now. The gauge gives `rate` a second to the staked liquidity in
  * range for as long as the pool's reserve lasts, whatever the end of its period. Within the shortest time of staking,
  * claiming forfeits a part.
- * Source: velodrome-finance/slipstream `CLGauge.earned`, `_earned`, `_applyPenalty`.
+ *
+ * @figure slipstream/amount
+ * @source velodrome-finance/slipstream `CLGauge.earned`, `_earned`, `_applyPenalty`
+ * @proof test/contract/family/slipstream/vectors_test.ts, test/contract/family/slipstream/devnet_test.ts
  */
 export function computeReward(
   words: readonly bigint[],

@@ -31,8 +31,13 @@ export const SLIPSTREAM = defineFamily({
   builtIn: SLIPSTREAM_MANAGERS,
   getSetting: ({ slipstream }): readonly SlipstreamManager[] | undefined => slipstream,
   listKeys: { slipstream: 'manager' },
-  listContracts: (managers) =>
-    managers.map(({ manager, code }) => ({ address: manager, name: `${code}'s manager ${manager}` })),
+  listContracts: (managers) => [
+    ...managers.map(({ manager, code }) => ({ address: manager, name: `${code}'s manager ${manager}` })),
+    ...[...new Set(managers.flatMap(({ voter }) => voter ?? []))].map((voter) => ({
+      address: voter,
+      name: `gauges of voter ${voter}`,
+    })),
+  ],
   findMistakes: (managers, chainId) =>
     findDuplicates(managers.map(({ manager }) => manager)).map(
       (manager) => `manager ${manager} of chain ${chainId} is described twice`,

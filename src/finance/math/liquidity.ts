@@ -95,7 +95,7 @@ function computeRoot(tick: number): bigint {
 /**
  * What burning all the liquidity would pay, rounded down as in v3-core SqrtPriceMath.
  *
- * @figure uniswap-v3/amount, uniswap-v3/amounts, uniswap-v4/amount, uniswap-v4/amounts
+ * @figure uniswap-v3/amount, uniswap-v3/amounts, uniswap-v4/amount, uniswap-v4/amounts, slipstream/amount, slipstream/amounts
  * @source v3-core `SqrtPriceMath.getAmount0Delta`, `getAmount1Delta`
  * @proof test/contract/finance/math/liquidity_test.ts, test/contract/family/uniswap_v3/read_test.ts,
  *   test/contract/family/uniswap_v4/state_test.ts

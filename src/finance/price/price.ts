@@ -234,7 +234,7 @@ function toAavePrice(price = 0n): UsdPriceOutcome<DirectPrice> {
 /**
  * Value in US dollars of an amount in a token's smallest unit, exact.
  *
- * @figure uniswap-v3/amounts, uniswap-v3/uncollected_fees
+ * @figure uniswap-v3/amounts, uniswap-v3/uncollected_fees, slipstream/amounts, slipstream/uncollected_fees
  * @source definition
  * @proof test/unit/finance/price/price_test.ts
  */

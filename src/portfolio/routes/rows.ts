@@ -112,11 +112,8 @@ export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
   },
   { name: 'Neverland', holds: 'debts', chainIds: [143] },
   { name: 'K613', holds: 'debts', chainIds: [143] },
-  {
-    name: 'Slipstream of Aerodrome and Velodrome',
-    holds: 'assets',
-    chainIds: [10, 130, 252, 1135, 1750, 1868, 1923, 5042, 5330, 8453, 34443, 42220, 57073],
-  },
+  { name: "Slipstream's manager 0xc741beb2156827704A1466575ccA1cBf726a1178", holds: 'assets', chainIds: [8453] },
+  { name: "Slipstream's manager 0xc84bB45D43CD25D02b83B4C085eaA4e08da8f473", holds: 'assets', chainIds: [5042] },
   { name: 'farms of PancakeSwap', holds: 'assets', chainIds: [143] },
 ]
 
@@ -127,7 +124,7 @@ export const NEVER_READ = {
     'debts in Aave V2 and its forks',
     'positions in exchanges on Algebra, Ramses and its forks',
     'tokens in no list',
-    'position NFTs held by other contracts, except by MasterChefs of PancakeSwap V3',
+    'position NFTs held by other contracts, except by MasterChefs of PancakeSwap V3 and gauges of Slipstream',
     'ERC-6909 claims on the pool manager of Uniswap V4',
   ],
   solana: [

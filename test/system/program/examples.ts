@@ -8,6 +8,7 @@ import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { createChainsFile } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
+import { addStakedSlipstream, type SlipstreamDevnet } from '../../devnet/slipstream.ts'
 import { DEMO_V4_POOLS, mintEach } from '../../devnet/uniswap_v4/mint_each.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { createClient } from '../../support/client.ts'
@@ -52,8 +53,9 @@ export interface ExampleWorld {
 export async function startExampleWorld(): Promise<ExampleWorld> {
   const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
   const solana = startSolanaDouble({ accounts: () => ({ ...scene(), ...orcaScene() }), slot: SLOT })
+  const slipstream = await addStakedSlipstream(devnet)
   return {
-    questions: await listQuestions(devnet),
+    questions: await listQuestions(devnet, slipstream),
     env: {
       CHAINS: '1',
       PUBLIC_URL: 'https://walletscope.example',
@@ -61,7 +63,10 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
       // An address reserved for documentation, which never answers.
       WEBHOOK_ALLOWED_CIDRS: '203.0.113.0/24',
     },
-    chainsFile: createChainsFile(devnet.rpcUrl),
+    chainsFile: createChainsFile(devnet.rpcUrl, {
+      ...slipstream.row,
+      add: { prices: { usdFeeds: slipstream.usdFeeds } },
+    }),
     async stop() {
       solana.stop()
       await devnet.stop()
@@ -127,7 +132,10 @@ export async function askExamples(): Promise<Examples> {
   }
 }
 
-async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
+async function listQuestions(
+  devnet: Devnet,
+  { owner, tokenIds: [stakedId] }: Pick<SlipstreamDevnet, 'owner' | 'tokenIds'>,
+): Promise<readonly Question[]> {
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
   const { wallet: debtor } = await devnet.aaveV4()
@@ -149,6 +157,10 @@ async function listQuestions(devnet: Devnet): Promise<readonly Question[]> {
     get('/v1/positions/uniswap-v4/{id}', `/v1/positions/uniswap-v4/${v4.feeTaking}?chain_id=1`),
     get('/v1/positions/uniswap-v4/{id}/pnl', `/v1/positions/uniswap-v4/${v4.plain}/pnl`),
     get('/v1/positions/uniswap-v4/{id}/events', `/v1/positions/uniswap-v4/${v4.plain}/events?limit=2`),
+    get('/v1/positions/slipstream', `/v1/positions/slipstream?wallet=${owner}&full=true&limit=1`),
+    get('/v1/positions/slipstream/{id}', `/v1/positions/slipstream/${stakedId}?full=true`),
+    get('/v1/positions/slipstream/{id}/pnl', `/v1/positions/slipstream/${stakedId}/pnl`),
+    get('/v1/positions/slipstream/{id}/events', `/v1/positions/slipstream/${stakedId}/events?limit=2`),
     get('/v1/positions/orca-whirlpool', `/v1/positions/orca-whirlpool?wallet=${WALLET}&full=true`),
     get('/v1/positions/orca-whirlpool/{id}', `/v1/positions/orca-whirlpool/${ORCA_MINT}?wallet=${WALLET}`),
     get('/v1/lending/aave-v3', `/v1/lending/aave-v3?wallet=${everywhere}&market_id=main`),

@@ -31,10 +31,16 @@ function lead(name: string, args: Readonly<Record<string, unknown>> = {}): strin
 test('every route that agents may call is a tool, alone or with those of other protocols', () => {
   expect(listings.map(({ name, inputSchema }) => [name, inputSchema.properties?.['protocol']])).toEqual([
     ['read_net_worth', undefined],
-    ['list_liquidity_positions', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] })],
-    ['read_liquidity_position', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool'] })],
-    ['read_liquidity_pnl', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4'] })],
-    ['list_liquidity_events', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4'] })],
+    [
+      'list_liquidity_positions',
+      expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream', 'orca-whirlpool'] }),
+    ],
+    [
+      'read_liquidity_position',
+      expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream', 'orca-whirlpool'] }),
+    ],
+    ['read_liquidity_pnl', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream'] })],
+    ['list_liquidity_events', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream'] })],
     ['list_lending_positions', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'morpho-blue', 'kamino'] })],
     ['list_lending_health', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'kamino'] })],
     ['list_lending_events', undefined],
@@ -99,9 +105,11 @@ test('arguments that not all protocols of a tool take say so', () => {
   expect(list?.inputSchema.properties).toMatchObject({
     chain_id: { type: 'integer', enum: expect.arrayContaining([1, 101]) },
     at_block: { description: expect.stringMatching(/ Not with orca-whirlpool\.$/) },
-    receipt: { description: expect.stringMatching(/ Only with uniswap-v3\.$/) },
+    receipt: { description: expect.stringMatching(/ Only with uniswap-v3, slipstream\.$/) },
   })
-  expect(list?.description).toContain('Covers Uniswap V3 and its forks; Uniswap V4; Orca Whirlpools on Solana.')
+  expect(list?.description).toContain(
+    'Covers Uniswap V3 and its forks; Uniswap V4; Slipstream of Aerodrome and Velodrome; Orca Whirlpools on Solana.',
+  )
 })
 
 test('a tool says what each protocol costs, once if they cost the same', () => {

@@ -10,7 +10,9 @@ import { createFixedClock } from '../../../support/test_clock.ts'
 
 const ROOT = join(import.meta.dir, '../../../..')
 const FOLDER = 'src/dashboard/guide'
-const README_WORDS_MAX = 2_900
+/** Without the rows of its table of routes, which has a row for each. */
+const README_WORDS_MAX = 2_480
+const ROUTE_ROW = /^\| `[A-Z]+ \/v1\/.*$/gm
 
 const openapi = describeServices(
   readConfig({}, () => {
@@ -68,6 +70,7 @@ describe('guides', () => {
   })
 
   test('leave a README for newcomers', () => {
-    expect(readFileSync(join(ROOT, 'README.md'), 'utf8').split(/\s+/).length).toBeLessThan(README_WORDS_MAX)
+    const prose = readFileSync(join(ROOT, 'README.md'), 'utf8').replace(ROUTE_ROW, '')
+    expect(prose.split(/\s+/).length).toBeLessThan(README_WORDS_MAX)
   })
 })
