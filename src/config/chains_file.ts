@@ -6,6 +6,7 @@ import { address as checksummed, type Family, findDuplicates, kaminoEntries } fr
 import { FINANCE_CHAINS, type FinanceChain, settleStablecoins, type UsdFeed, type Wrapper } from '../finance/chain.ts'
 import { WRAPPER_KINDS } from '../finance/price/table/wrappers.ts'
 import { createTokenList, type NamedTokens } from '../finance/token/list/list.ts'
+import { isJsonObject } from '../lib/text/json.ts'
 
 /** Maximum tokens whose pools give prices. */
 const QUOTES_MAX = 4
@@ -176,7 +177,9 @@ function createChainsFileSchema(families: readonly FamilyEntries[]): v.GenericSc
   })
 }
 
-type FamilyEntries = Pick<Family, 'network' | 'entries' | 'addedEntries'>
+type FamilyEntries = Pick<Family, 'network' | 'entries' | 'addedEntries'> & {
+  readonly adoptRows?: Family['adoptRows'] | undefined
+}
 
 /** A parsed `CHAINS_FILE`. Each mistake is one sentence with the path but no value, which may be secret. */
 interface ParsedChainsFile {
@@ -200,12 +203,20 @@ export function parseChainsFile(text: string, families: readonly FamilyEntries[]
   }
   // The schema would accept an empty array as an empty object.
   if (Array.isArray(json)) return invalidChainsFile(['CHAINS_FILE: expected an object with "chains"'])
-  const parsed = v.safeParse(createChainsFileSchema(families), json)
+  const parsed = v.safeParse(createChainsFileSchema(families), adoptRows(json, families))
   if (parsed.success) {
     const { chains, solana = {} } = parsed.output
     return { rows: chains, solana, mistakes: [...listRepeatedIds(chains), ...chains.flatMap(listRowMistakes)] }
   }
   return invalidChainsFile(parsed.issues.map((issue) => `CHAINS_FILE: ${formatIssue(issue)}`))
+}
+
+/** Lets families take over what is theirs in each row. */
+function adoptRows(json: unknown, families: readonly FamilyEntries[]): unknown {
+  if (!isJsonObject(json) || !Array.isArray(json['chains'])) return json
+  const adopt = (row: unknown): unknown =>
+    isJsonObject(row) ? families.reduce((each, family) => family.adoptRows?.(each) ?? each, row) : row
+  return { ...json, chains: json['chains'].map(adopt) }
 }
 
 /** Formats an issue with its path: our schema's own message if it has one, else what valibot expected. */

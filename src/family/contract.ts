@@ -109,6 +109,8 @@ interface FamilyDefinition<Entries extends v.ObjectEntries, Setting>
    * setting of such a family is the list itself.
    */
   readonly listKeys?: Readonly<Partial<Record<keyof Entries & string, string>>>
+  /** Takes over what a row of `CHAINS_FILE` says elsewhere, before it is checked. */
+  readonly adoptRows?: (row: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Contracts of a setting, to tell what a row of `CHAINS_FILE` leaves out of the built-in ones. */
   readonly listContracts?: (setting: Setting) => readonly NamedContract[]
   /** True if wallets owe in its contracts. @default false */
@@ -232,6 +234,7 @@ export function defineFamily<Entries extends v.ObjectEntries, Setting>(definitio
   return {
     ...facts,
     entries: entries as v.ObjectEntries,
+    adoptRows: definition.adoptRows,
     /** The entries that `"add"` of a row takes too. */
     addedEntries: addedEntries as v.ObjectEntries,
     /** The family with its rows of a `CHAINS_FILE`, by chain id; the rows were checked with `entries`. */

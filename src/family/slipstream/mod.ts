@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isJsonObject } from '../../lib/text/json.ts'
 import { address, defineFamily, type FamilySetup, findDuplicates, startBlock } from '../contract.ts'
 import { watchExchange } from '../liquidity/enumerable/watch/mod.ts'
 import { serveProtocol } from '../liquidity/mod.ts'
@@ -31,6 +32,7 @@ export const SLIPSTREAM = defineFamily({
   builtIn: SLIPSTREAM_MANAGERS,
   getSetting: ({ slipstream }): readonly SlipstreamManager[] | undefined => slipstream,
   listKeys: { slipstream: 'manager' },
+  adoptRows,
   listContracts: (managers) => [
     ...managers.map(({ manager, code }) => ({ address: manager, name: `${code}'s manager ${manager}` })),
     ...[...new Set(managers.flatMap(({ voter }) => voter ?? []))].map((voter) => ({
@@ -46,3 +48,40 @@ export const SLIPSTREAM = defineFamily({
     watch({ ...setup, settings: new Map([...settings].map(([id, managers]) => [id, toDeployments(managers)])) }),
   ...serveProtocol(PROTOCOL, toDeployments),
 })
+
+type Lists = Readonly<Record<string, unknown>>
+
+/**
+ * Moves rows of `uniswapV3` whose `kind` is `slipstream`, there and under `add`, to `slipstream`: a `CHAINS_FILE` may
+ * describe them among Uniswap V3's forks.
+ */
+function adoptRows(row: Lists): Lists {
+  const { add } = row
+  return moveRows(isJsonObject(add) ? { ...row, add: moveRows(add) } : row)
+}
+
+function moveRows(lists: Lists): Lists {
+  const { uniswapV3, slipstream = [], ...others } = lists
+  if (!Array.isArray(uniswapV3) || !Array.isArray(slipstream)) return lists
+  const own = uniswapV3.filter(isOwn)
+  if (own.length === 0) return lists
+  const rest = uniswapV3.filter((each) => !isOwn(each))
+  return {
+    ...others,
+    ...(rest.length > 0 && { uniswapV3: rest }),
+    slipstream: [...slipstream, ...own.map(toManagerRow)],
+  }
+}
+
+function isOwn(row: unknown): row is Lists {
+  return isJsonObject(row) && row['kind'] === 'slipstream'
+}
+
+/** Names the voter of the gauges; the schema refuses all other custodians. */
+function toManagerRow({ kind: _, custodians, ...row }: Lists): Lists {
+  if (custodians === undefined) return row
+  const [gauges, ...more] = Array.isArray(custodians) ? custodians : []
+  const isGauges =
+    more.length === 0 && isJsonObject(gauges) && gauges['kind'] === 'gauges' && Object.keys(gauges).length === 2
+  return isGauges ? { ...row, voter: gauges['voter'] } : { ...row, custodians }
+}

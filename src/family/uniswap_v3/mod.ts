@@ -16,6 +16,7 @@ export const UNISWAP_V3 = defineFamily({
     uniswapV3: v.optional(
       v.array(
         v.strictObject({
+          kind: v.optional(v.literal('uniswap', 'expected "uniswap" or "slipstream"')),
           manager: address,
           factory: address,
           startBlock,

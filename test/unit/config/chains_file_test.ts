@@ -66,3 +66,49 @@ describe('"stablecoins" of a row', () => {
     })
   })
 })
+
+describe('managers of Slipstream among those of "uniswapV3"', () => {
+  const manager = { manager: TOKEN, factory: OTHER }
+  const gauges = { kind: 'gauges', voter: FEED }
+  const base = { id: 8_453, rpcUrls: ['http://a.test'] }
+  const configure = (row: object) =>
+    readConfig({ CHAINS_FILE: 'f', CHAINS: '8453' }, () => JSON.stringify({ chains: [{ ...base, ...row }] }))
+  const settingsOf = (row: object, family: string) =>
+    configure(row)
+      .families.find(({ name }) => name === family)
+      ?.settings.get(8_453) as readonly object[]
+  const slipstream = { kind: 'slipstream', ...manager, custodians: [gauges] }
+  const builtIn = settingsOf({}, 'slipstream')
+  const uniswap = settingsOf({}, 'uniswap-v3')
+
+  test('are told by their kind, and their gauges by the voter', () => {
+    const expected = [{ ...manager, voter: FEED, startBlock: 0, code: 'slipstream' }]
+    const fork = { kind: 'uniswap', manager: FEED, factory: OTHER }
+    expect(settingsOf({ uniswapV3: [fork, slipstream] }, 'slipstream')).toEqual(expected)
+    expect(settingsOf({ uniswapV3: [fork, slipstream] }, 'uniswap-v3')).toMatchObject([{ manager: FEED }])
+    expect(settingsOf({ uniswapV3: [slipstream] }, 'uniswap-v3')).toEqual(uniswap)
+    expect(settingsOf({ uniswapV3: [fork] }, 'slipstream')).toEqual(builtIn)
+    expect(settingsOf({ add: { uniswapV3: [slipstream] } }, 'slipstream')).toEqual([...builtIn, ...expected])
+    expect(settingsOf({ add: { uniswapV3: [slipstream] } }, 'uniswap-v3')).toEqual(uniswap)
+  })
+
+  test('have no other custodians, nor any other kind', () => {
+    const mistakesOf = (row: object) => read({ ...base, uniswapV3: [row] })
+    expect(mistakesOf({ ...slipstream, custodians: [{ kind: 'masterchef', address: FEED }] })).toEqual([
+      'CHAINS_FILE: chains.0.slipstream.0.custodians: there is no such setting',
+    ])
+    expect(mistakesOf({ ...slipstream, kind: 'ramses' })).toContain(
+      'CHAINS_FILE: chains.0.uniswapV3.0.kind: expected "uniswap" or "slipstream"',
+    )
+  })
+
+  test('are named as not read where a row leaves them out, their gauges too', () => {
+    const omitted = configure({ uniswapV3: [{ kind: 'slipstream', ...manager }] }).families.flatMap(
+      (family) => family.omitted.get(8_453) ?? [],
+    )
+    expect(omitted.filter((text) => text.includes('voter'))).toEqual([
+      'positions in slipstream gauges of voter 0x16613524e02ad97eDfeF371bC883F2F5d6C480A5',
+    ])
+    expect(omitted.filter((text) => text.startsWith('positions in slipstream aerodrome'))).toHaveLength(3)
+  })
+})
