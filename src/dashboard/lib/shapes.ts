@@ -24,7 +24,10 @@ export type Position = Schemas['ListedUniswapV3Position'] & {
   withdrawable?: V4Position['withdrawable']
   withdrawable_error?: V4Position['withdrawable_error']
   position_state: { pool: Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee'>> }
-  rewards?: readonly Pick<NonNullable<Schemas['ListedOrcaPosition']['rewards']>[number], 'token' | 'amount' | 'usd'>[]
+  rewards?: readonly Pick<
+    NonNullable<Schemas['ListedOrcaPosition']['rewards']>[number],
+    'token' | 'amount' | 'usd' | 'apr'
+  >[]
 }
 /** Position of an answer with `full=true`. */
 export type FullPosition = Required<Position>

@@ -50,6 +50,27 @@ export function feeAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasE
   return toYearlyRate({ fees, capital, seconds: (closedSec ?? untilSec) - openedSec })
 }
 
+/**
+ * Rewards since a position was opened, claimed or not, as feeAprSinceOpening has fees: pnl_with_rewards − pnl_usd_value.
+ *
+ * @figure explore/reward_apr_since_opening
+ * @source definition, from `pnl`
+ * @proof test/unit/dashboard/explore/fee_apr_test.ts
+ */
+export function rewardAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasEmpty }, untilSec }: TimeOpen): Rate {
+  if (pnl.pnl_with_rewards === null) return { reason: pnl.pnl_with_rewards_missing ?? 'its rewards are not known' }
+  if (openedSec === undefined) return { reason: 'its history has no deposit' }
+  if (wasEmpty) return { reason: 'it was empty for a time' }
+  const fees = Number(pnl.pnl_with_rewards) - Number(pnl.pnl_usd_value)
+  const capital = Number(pnl.time_weighted_average_capital)
+  return toYearlyRate({ fees, capital, seconds: (closedSec ?? untilSec) - openedSec })
+}
+
+/** Lists the flows among events: what a custodian did with a position moves neither of its tokens. */
+export function listFlows(events: readonly Flow[]) {
+  return events.filter(({ custodian }) => custodian === undefined)
+}
+
 interface DaysHeld {
   readonly before: FullPosition
   readonly now: FullPosition

@@ -24,7 +24,14 @@ const PAGE_SIZE = 25
 export const FLOW_PAGES_MAX = 4
 const SHOWN_MAX = 25
 
-const VERBS: Record<Flow['type'], string> = { increase: 'Deposited', decrease: 'Withdrew', collect: 'Collected' }
+const VERBS: Record<Flow['type'], string> = {
+  increase: 'Deposited',
+  decrease: 'Withdrew',
+  collect: 'Collected',
+  stake: 'Staked',
+  unstake: 'Took back',
+  reward: 'Claimed a reward',
+}
 
 function toFlowPagePath(path: string, page: number) {
   return `${path}&limit=${PAGE_SIZE}${page > 1 ? `&page=${page}` : ''}`
@@ -105,7 +112,7 @@ export function Flows({ body: { data, pagination }, symbols: [symbol0, symbol1] 
     <details class="as-table">
       <summary>{pluralize(pagination.total, 'flow')}: deposits, withdrawals, collects</summary>
       <Table label="Flows" class="events" columns={['When', 'What', symbol0, symbol1, 'Value then']}>
-        {shown.map(({ timestamp, type, amounts, usd_value: usd }) => (
+        {shown.map(({ timestamp, type, amounts, usd_value: usd, reward }) => (
           <tr>
             <td>{formatMoment(timestamp)}</td>
             <td>
@@ -118,7 +125,13 @@ export function Flows({ body: { data, pagination }, symbols: [symbol0, symbol1] 
             <td>
               <Amount value={amounts.token1.amount} symbol={symbol1} />
             </td>
-            <td>{type === 'decrease' ? <span class="soft">when collected</span> : <Usd value={usd} />}</td>
+            <td>
+              {type === 'decrease' ? (
+                <span class="soft">when collected</span>
+              ) : (
+                <Usd value={reward ? reward.usd : usd} />
+              )}
+            </td>
           </tr>
         ))}
       </Table>

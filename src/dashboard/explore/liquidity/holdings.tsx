@@ -57,9 +57,14 @@ export function Holdings({ position }: { position: FullPosition }) {
           <td />
         </tr>
       </Table>
-      {rewards?.map(({ token, amount, usd: worth }) => (
+      {rewards?.map(({ token, amount, usd: worth, apr }) => (
         <p class="soft">
           Reward: <Amount value={amount} symbol={token.symbol} /> {token.symbol}, worth <Usd value={worth} />
+          {apr !== null && (
+            <>
+              ; <a href="formulas#apr">APR</a> now {apr} %
+            </>
+          )}
         </p>
       ))}
       {error && <p class="soft">{WITHDRAWAL_ERRORS[error]} Its value is not counted.</p>}

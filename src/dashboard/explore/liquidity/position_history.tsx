@@ -5,7 +5,7 @@ import { DefinitionList } from '../../part/figure.tsx'
 import type { Context } from '../page.tsx'
 import { Offer, usePress } from '../requests/offer.tsx'
 import { PolledAnswer } from '../requests/polling.tsx'
-import { computeLifetime, feeAprSinceOpening } from './fee_apr.ts'
+import { computeLifetime, feeAprSinceOpening, listFlows, rewardAprSinceOpening } from './fee_apr.ts'
 import { Flows, toFlowsId, useFlows } from './flows.tsx'
 import { formatFlowsPrice, toFlowsPath } from './histories.tsx'
 import { LookBack } from './look_back.tsx'
@@ -30,7 +30,8 @@ export function PositionHistory({ position, pnl, served, context, atSec }: Posit
   const target = { chain_id: position.chain_id, manager_address: position.manager_address }
   const path = toFlowsPath(position, { protocol: served.protocol, view })
   const { isPressed, press } = usePress(context, [toFlowsId(path)])
-  const { request, rows } = useFlows(isPressed ? path : undefined, context)
+  const { request, rows: events } = useFlows(isPressed ? path : undefined, context)
+  const rows = events && listFlows(events)
   if (!served.events || lacksHistory(position)) return null
   if (!isPressed)
     return (
@@ -102,6 +103,16 @@ function Dates({ lifetime, pnl, untilSec }: DatesProps) {
                 </>,
                 <FeeApr rate={feeAprSinceOpening({ pnl, lifetime, untilSec })} />,
               ] as const,
+              ...(pnl.pnl_with_rewards === pnl.pnl_usd_value
+                ? []
+                : [
+                    [
+                      <>
+                        <a href="formulas#explore.reward_apr_since_opening">Reward APR</a> since opening
+                      </>,
+                      <FeeApr rate={rewardAprSinceOpening({ pnl, lifetime, untilSec })} />,
+                    ] as const,
+                  ]),
             ]),
       ]}
     />

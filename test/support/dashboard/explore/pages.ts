@@ -86,7 +86,8 @@ interface Whole {
 
 /** Fields of a flow that a fee APR depends on. */
 export interface FlowRow {
-  readonly type: 'increase' | 'decrease' | 'collect'
+  readonly type: 'increase' | 'decrease' | 'collect' | 'stake' | 'unstake' | 'reward'
+  readonly custodian?: object
   readonly timestamp: number
   readonly liquidity: string
   readonly fees?: { readonly token0: Whole; readonly token1: Whole }
@@ -103,6 +104,8 @@ interface Lifetime {
 interface FeeAprs {
   computeLifetime(flows: readonly FlowRow[], isActive: boolean): Lifetime
   feeAprSinceOpening(input: { readonly pnl: object; readonly lifetime: Lifetime; readonly untilSec: number }): Rate
+  rewardAprSinceOpening(input: { readonly pnl: object; readonly lifetime: Lifetime; readonly untilSec: number }): Rate
+  listFlows(events: readonly FlowRow[]): readonly FlowRow[]
   feeAprOfDays(input: {
     readonly before: object
     readonly now: object
@@ -114,6 +117,5 @@ interface FeeAprs {
 
 export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.ts'))
 export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.ts'))
-export const { computeLifetime, feeAprSinceOpening, feeAprOfDays }: FeeAprs = await import(
-  join(EXPLORE, 'liquidity/fee_apr.ts')
-)
+export const { computeLifetime, feeAprSinceOpening, rewardAprSinceOpening, listFlows, feeAprOfDays }: FeeAprs =
+  await import(join(EXPLORE, 'liquidity/fee_apr.ts'))

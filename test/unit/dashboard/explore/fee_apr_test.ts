@@ -4,6 +4,8 @@ import {
   type FlowRow,
   feeAprOfDays,
   feeAprSinceOpening,
+  listFlows,
+  rewardAprSinceOpening,
 } from '../../../support/dashboard/explore/pages.ts'
 
 const DAY = 86_400
@@ -65,6 +67,36 @@ describe('fee APR since opening', () => {
     expect(compute({}, { ...pnl, time_weighted_average_capital: '0.000000' })).toEqual({
       reason: 'there was no capital',
     })
+  })
+})
+
+describe('reward APR since opening', () => {
+  const pnl = {
+    pnl_usd_value: '-20.000000',
+    pnl_with_rewards: '30.000000',
+    pnl_with_rewards_missing: null,
+    time_weighted_average_capital: '1000.000000',
+  }
+  const lifetime = { openedSec: 10 * DAY, closedSec: undefined, wasEmpty: false }
+
+  test('is rewards ÷ average capital, brought to 365 days', () => {
+    expect(rewardAprSinceOpening({ pnl, lifetime, untilSec: 83 * DAY })).toEqual({ apr: 0.25 })
+  })
+
+  test('has a reason instead where rewards are not known', () => {
+    const unknown = { ...pnl, pnl_with_rewards: null, pnl_with_rewards_missing: 'a price is missing' }
+    expect(rewardAprSinceOpening({ pnl: unknown, lifetime, untilSec: 83 * DAY })).toEqual({
+      reason: 'a price is missing',
+    })
+  })
+
+  test('a farm that closes last is no end of the position', () => {
+    const flows = [flow('increase', 10, 100), flow('decrease', 30, 100)]
+    const marks = [
+      { ...flow('stake', 12), custodian: {} },
+      { ...flow('unstake', 40), custodian: {} },
+    ]
+    expect(computeLifetime(listFlows([...flows, ...marks]), false).closedSec).toBe(30 * DAY)
   })
 })
 
