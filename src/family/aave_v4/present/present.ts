@@ -8,7 +8,7 @@ import { UINT256_MAX, WAD } from '../../../lib/number/fixed_point.ts'
 import { rational } from '../../../lib/number/rational.ts'
 import { presentDue } from '../../lending/due.ts'
 import { createMarketPresenter } from '../../lending/market_present.ts'
-import { createWatchedLending, EMPTY_LENDING } from '../../lending/watched.ts'
+import { createWatchedLending } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
 import {
@@ -144,6 +144,3 @@ export function toConfirmedFigures(position: Position): ConfirmedFigures {
     dueInSec: 'max',
   })
 }
-
-/** Confirmed figures of a wallet without a position in a spoke. */
-export const EMPTY_CONFIRMED = createWatchedLending(EMPTY_LENDING)
