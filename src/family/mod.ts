@@ -1,5 +1,6 @@
 import { AAVE_V3 } from './aave_v3/mod.ts'
 import { AAVE_V4 } from './aave_v4/mod.ts'
+import { COMPOUND_V3 } from './compound_v3/mod.ts'
 import type { Family } from './contract.ts'
 import { KAMINO } from './kamino/mod.ts'
 import { MORPHO_BLUE } from './morpho_blue/mod.ts'
@@ -17,6 +18,7 @@ export const FAMILIES: readonly Family[] = [
   ORCA_WHIRLPOOL,
   AAVE_V3,
   AAVE_V4,
+  COMPOUND_V3,
   MORPHO_BLUE,
   MORPHO_MIDNIGHT,
   KAMINO,

@@ -12,6 +12,7 @@ import { SCENARIO_SEC } from './aave_v3/scenario.ts'
 import type { AaveV4Devnet } from './aave_v4/mod.ts'
 import { BANK } from './addresses.ts'
 import { createChainsFile, DEVNET_ROW } from './chain.ts'
+import type { COMET_WALLETS } from './compound_v3/mod.ts'
 import { type Devnet, startDevnet } from './mod.ts'
 import type { MorphoDevnet } from './morpho_blue/mod.ts'
 import { placeNames } from './names.ts'
@@ -195,6 +196,7 @@ async function addRest(demo: {
     const morpho = await devnet.morpho()
     const aave = await devnet.aave()
     const aaveV4 = await devnet.aaveV4()
+    const comet = await devnet.compoundV3()
     progress('Making pools and positions of Uniswap V4')
     const v4 = await devnet.uniswapV4()
     await mintEach(v4, { names: DEMO_V4_POOLS, owner: devnet.wallets.provider })
@@ -202,7 +204,7 @@ async function addRest(demo: {
     // Last: what it deploys would give others new addresses.
     await placeNames(devnet)
     progress('The rest is ready')
-    say(restInstructions(service, { devnet, morpho, aave, aaveV4 }))
+    say(restInstructions(service, { devnet, morpho, aave, aaveV4, comet }))
   } catch (error) {
     // A chain that is stopping, or has died, does not answer; its supervisor reports that better.
     await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
@@ -302,11 +304,13 @@ function restInstructions(
     morpho,
     aave,
     aaveV4,
+    comet,
   }: {
     readonly devnet: Devnet
     readonly morpho: MorphoDevnet
     readonly aave: AaveDevnet
     readonly aaveV4: AaveV4Devnet
+    readonly comet: typeof COMET_WALLETS
   },
 ): string {
   const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${target}'`
@@ -319,6 +323,8 @@ Its three markets of Aave V3:
   ${curl(`lending/aave-v3?wallet=${aave.wallets.everywhere}`)}
 A wallet with debts in Aave V4, its contracts as they answered elsewhere:
   ${curl(`lending/aave-v4?wallet=${aaveV4.wallet}`)}
+A borrower on Compound V3, its market as it answered elsewhere:
+  ${curl(`lending/compound-v3?wallet=${comet.borrower}`)}
 A borrower on Morpho Blue:
   ${curl(`lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
 Obligations on Kamino, their accounts made up and served by a stand-in for Solana:

@@ -4,6 +4,7 @@ import { type AaveV4Devnet, addAaveV4, placeAaveV4 } from './aave_v4/mod.ts'
 import { MULTICALL3, TOKENS, UNISWAP_V3, WALLETS } from './addresses.ts'
 import { type AnvilOptions, startAnvil } from './anvil.ts'
 import { createDevnetClient, type DevnetClient } from './client.ts'
+import { addCompoundV3, type COMET_WALLETS, placeCompoundV3 } from './compound_v3/mod.ts'
 import { placeContracts, setFeedCall } from './contracts.ts'
 import { addHostileTokens, type HostileScenario } from './hostile.ts'
 import { mintMany } from './mint_many.ts'
@@ -45,6 +46,8 @@ export interface Devnet extends Scenario {
   aave(): Promise<AaveDevnet>
   /** Aave V4 with wallets that lend and borrow, as real contracts answered elsewhere; built once. */
   aaveV4(): Promise<AaveV4Devnet>
+  /** A market of Compound V3 with a lender and a borrower, as real contracts answered elsewhere; built once. */
+  compoundV3(): Promise<typeof COMET_WALLETS>
   /** Pools of every kind in Uniswap V4; built once. */
   uniswapV4(): Promise<UniswapV4>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
@@ -83,9 +86,11 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     await placeUniswapV4(builder)
     await placeAaveV4(rpc)
     await placeMidnight(rpc)
+    await placeCompoundV3(rpc)
     let hostile: Promise<HostileScenario> | undefined
     let aave: Promise<AaveDevnet> | undefined
     let aaveV4: Promise<AaveV4Devnet> | undefined
+    let compoundV3: Promise<typeof COMET_WALLETS> | undefined
     let morpho: Promise<MorphoDevnet> | undefined
     let uniswapV4: Promise<UniswapV4> | undefined
     return {
@@ -115,6 +120,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
       aaveV4: () => {
         aaveV4 ??= addAaveV4(rpc)
         return aaveV4
+      },
+      compoundV3: () => {
+        compoundV3 ??= addCompoundV3(rpc)
+        return compoundV3
       },
       uniswapV4: () => {
         uniswapV4 ??= addUniswapV4(builder)

@@ -105,11 +105,6 @@ interface UnreadProtocol {
  * debt does not, so that the sum is too high. The guide of chains lists the same.
  */
 export const UNREAD_PROTOCOLS: readonly UnreadProtocol[] = [
-  {
-    name: 'Compound V3',
-    holds: 'debts',
-    chainIds: [1, 10, 130, 137, 2020, 5000, 8453, 42161, 59144, 534352],
-  },
   { name: 'Neverland', holds: 'debts', chainIds: [143] },
   { name: 'K613', holds: 'debts', chainIds: [143] },
   { name: "Slipstream's manager 0xc741beb2156827704A1466575ccA1cBf726a1178", holds: 'assets', chainIds: [8453] },

@@ -139,6 +139,7 @@ async function listQuestions(
   const morpho = await devnet.morpho()
   const aave = await devnet.aave()
   const { wallet: debtor } = await devnet.aaveV4()
+  const comet = await devnet.compoundV3()
   const { provider, retired } = devnet.wallets
   await placeNames(devnet)
   // As in the demo, so that the same requests are answered there.
@@ -176,6 +177,12 @@ async function listQuestions(
       operation: 'POST /v1/lending/aave-v4/batch',
       target: '/v1/lending/aave-v4/batch',
       body: { wallets: [debtor, borrower] },
+    },
+    get('/v1/lending/compound-v3', `/v1/lending/compound-v3?wallet=${comet.borrower}`),
+    {
+      operation: 'POST /v1/lending/compound-v3/batch',
+      target: '/v1/lending/compound-v3/batch',
+      body: { wallets: [comet.borrower, comet.lender] },
     },
     get('/v1/lending/morpho-blue', `/v1/lending/morpho-blue?wallet=${morpho.wallets.both}`),
     get(

@@ -41,8 +41,11 @@ test('every route that agents may call is a tool, alone or with those of other p
     ],
     ['read_liquidity_pnl', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream'] })],
     ['list_liquidity_events', expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream'] })],
-    ['list_lending_positions', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'morpho-blue', 'kamino'] })],
-    ['list_lending_health', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'kamino'] })],
+    [
+      'list_lending_positions',
+      expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3', 'morpho-blue', 'kamino'] }),
+    ],
+    ['list_lending_health', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3', 'kamino'] })],
     ['list_lending_events', undefined],
     ['list_lending_snapshots', undefined],
     ['read_lending_yield', expect.objectContaining({ enum: ['morpho-blue', 'kamino'] })],
@@ -72,7 +75,8 @@ test('a tool of one protocol needs no name of it, and takes it', () => {
   for (const protocol of ['morpho-blue', 1, {}])
     expect(() => lead('list_lending_events', { protocol })).toThrow('parameter "protocol": expected one of "aave-v3"')
   expect(() => lead('read_net_worth', { protocol: 'aave-v3' })).toThrow('parameter "protocol": expected no such field')
-  const expected = 'Cannot read parameter "protocol": expected one of "aave-v3", "aave-v4", "morpho-blue", "kamino"'
+  const expected =
+    'Cannot read parameter "protocol": expected one of "aave-v3", "aave-v4", "compound-v3", "morpho-blue", "kamino"'
   for (const protocol of [undefined, null, '', 'compound', '__proto__'])
     expect(() => lead('list_lending_positions', { protocol })).toThrow(expected)
 })
@@ -115,7 +119,7 @@ test('arguments that not all protocols of a tool take say so', () => {
 test('a tool says what each protocol costs, once if they cost the same', () => {
   expect(tools.get('read_lending_yield')?.listing.description).toEndWith(' Credits: 8 credits.')
   expect(tools.get('list_lending_positions')?.listing.description).toMatch(
-    / Credits: aave-v3, aave-v4, morpho-blue: 15 credits per chain [^.]*\. kamino: 15 credits per wallet with an obligation\.$/,
+    / Credits: aave-v3, aave-v4, compound-v3, morpho-blue: 15 credits per chain [^.]*\. kamino: 15 credits per wallet with an obligation\.$/,
   )
 })
 

@@ -43,7 +43,7 @@ test('no protocol is named as not read that a family reads', () => {
 test('names what is on the chains that were read, debts first', () => {
   const found = ['position 7 of a manager: no answer', 'debts in obligations of kamino with unusual seeds']
   const list = listNotRead([1, 8453], { isSolana: false, found })
-  expect(list[0]).toBe('debts in Compound V3 (chain 1, 8453)')
+  expect(list[0]).toBe('debts in obligations of kamino with unusual seeds')
   const isDebt = list.map((text) => text.startsWith('debts in'))
   expect(isDebt).toEqual(isDebt.toSorted((a, b) => Number(b) - Number(a)))
   expect(list).toContain('debts in protocols and markets of no table')

@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+import { once } from '../../lib/memoize.ts'
+import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createHoldingsReader } from './holdings.ts'
+import { createCometReader } from './read/read.ts'
+import { createRoutes, createWatchable } from './routes.ts'
+import { COMPOUND_V3_MARKETS } from './table.ts'
+import { createWatcher } from './watch.ts'
+
+/** Lending positions in the markets of Compound V3, in each of which a wallet lends or owes one base token. */
+export const COMPOUND_V3 = defineFamily({
+  name: 'compound-v3',
+  aliases: [],
+  network: 'evm',
+  entries: {
+    compoundV3: v.optional(
+      v.array(
+        v.strictObject({
+          market: v.pipe(v.string(), v.regex(/^[a-z0-9._-]{1,64}$/)),
+          comet: address,
+          rewards: v.optional(address),
+          startBlock,
+        }),
+      ),
+    ),
+  },
+  builtIn: COMPOUND_V3_MARKETS,
+  getSetting: ({ compoundV3 }) => compoundV3,
+  listKeys: { compoundV3: 'market' },
+  listContracts: (markets) => markets.map(({ market, comet }) => ({ address: comet, name: `market ${market}` })),
+  hasDebts: true,
+  findMistakes: (markets, chainId) => [
+    ...findDuplicates(markets.map(({ market }) => market)).map(
+      (market) => `market "${market}" of chain ${chainId} is described twice`,
+    ),
+    // Under two names, one market would count twice.
+    ...findDuplicates(markets.map(({ comet }) => comet)).map(
+      (comet) => `market ${comet} of chain ${chainId} is described twice`,
+    ),
+  ],
+  routes({ chainIds, settings, connect }) {
+    const reader = once(() => createCometReader({ ...connect(), deployments: settings }))
+    const markets = new Set([...settings.values()].flatMap((each) => each.map(({ market }) => market)))
+    return createRoutes({ chainIds, markets, reader })
+  },
+  holdings: ({ settings, connect }) => createHoldingsReader(createCometReader({ ...connect(), deployments: settings })),
+  watch: ({ settings, connect }) => ({
+    ...createWatchable(settings),
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
+  contracts({ settings, ...setup }) {
+    const reader = createCometReader({ ...setup, deployments: settings })
+    return [...reader.targets.values()].flatMap((target) =>
+      target.deployments.map((deployment) => ({
+        read: (wallet, work) => reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], work }),
+      })),
+    )
+  },
+})
