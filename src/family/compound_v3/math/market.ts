@@ -4,8 +4,8 @@ import type { MarketTerms, MarketTotals, RawAccount, RawReward } from './state.t
 
 /** Scale of indices. */
 const INDEX_SCALE = pow10(15)
-/** Scale of accrued rewards. */
-const ACCRUAL_SCALE = pow10(6)
+/** Scale of accrued rewards, which no base token has less of. */
+export const ACCRUAL_SCALE = pow10(6)
 const RAY_PER_WAD = RAY / WAD
 
 /**
@@ -21,7 +21,7 @@ export function accrue(totals: MarketTotals, terms: MarketTerms, timestampSec: b
   if (elapsedSec < 0n) throw new RangeError('Cannot accrue interest back in time')
   const grow = (index: bigint, rateWad: bigint) => index + mulDivDown(index, rateWad * elapsedSec, WAD)
   const track = (index: bigint, speed: bigint, total: bigint) =>
-    total < terms.minForRewards ? index : index + mulDivDown(speed * elapsedSec, terms.baseScale, total)
+    total === 0n || total < terms.minForRewards ? index : index + mulDivDown(speed * elapsedSec, terms.baseScale, total)
   return {
     ...totals,
     baseSupplyIndex: grow(totals.baseSupplyIndex, terms.supplyRateWad),
@@ -50,7 +50,7 @@ export function toPresentValue(
 /**
  * What claiming an account's rewards pays now, token units; `totals` are accrued.
  *
- * @figure compound-v3/raw
+ * @figure compound-v3/amount
  * @source Comet.sol `updateBasePrincipal`; CometRewards.sol `claimInternal`, `getRewardAccrued`
  * @proof test/contract/family/compound_v3/vectors_test.ts
  */

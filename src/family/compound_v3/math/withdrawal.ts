@@ -64,7 +64,7 @@ function findWithdrawalRefusal(
 /**
  * Computes what claiming a reward pays; undefined if that is all of it. A claim pays everything or reverts.
  *
- * @figure compound-v3/raw
+ * @figure compound-v3/amount
  * @source CometRewards.sol `claimInternal`, `doTransferOut`
  * @proof test/contract/family/compound_v3/vectors_test.ts
  */

@@ -68,7 +68,10 @@ const position = named(
             'LendingReward',
             'What a claim pays beside interest',
             v.strictObject({
-              token: v.strictObject({ address: withWords('The token', evmAddress), symbol }),
+              token: withWords(
+                'What is paid',
+                v.strictObject({ address: withWords('Its contract', evmAddress), symbol }),
+              ),
               raw: withWords('Smallest units of the token', text(UNSIGNED_INTEGER)),
               amount: withWords('Whole tokens, all digits; null without decimals', v.nullable(text(DECIMAL))),
               usd: withWords('US dollars; null without a price', v.nullable(usd)),

@@ -6,7 +6,7 @@ import { toToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import type { MarketRead, WalletMarkets } from '../../lending/market_routes.ts'
 import type { Account, AccountToken, Collateral, Reward } from '../math/account.ts'
-import { accrue, computeReward, toPresentValue } from '../math/market.ts'
+import { ACCRUAL_SCALE, accrue, computeReward, toPresentValue } from '../math/market.ts'
 import type { MarketTotals, RawAccount, RawCollateral, RawMarket } from '../math/state.ts'
 import type { CompoundV3Market } from '../table.ts'
 import type { RawRead } from './abi.ts'
@@ -53,9 +53,7 @@ export function interpret(read: RawRead, { chain, markets, wallets }: Requested)
   const toAccountToken = createPricer(chain, block)
   const accrued = new Map(
     read.markets.map((raw): [number, Accrued] => {
-      if (raw.totals.lastAccrualSec > block.timestampSec) {
-        throw new UpstreamError('Cannot read a market of Compound V3: its last accrual is after its block')
-      }
+      checkMarket(raw, block)
       const { reward } = raw
       return [
         raw.market,
@@ -71,10 +69,10 @@ export function interpret(read: RawRead, { chain, markets, wallets }: Requested)
     }),
   )
   const collaterals = new Map(
-    read.collaterals.map((raw): [string, Omit<Collateral, 'amount'>] => [
-      `${raw.market}:${raw.index}`,
-      { ...raw, token: toAccountToken(raw) },
-    ]),
+    read.collaterals.map((raw): [string, Omit<Collateral, 'amount'>] => {
+      if (raw.scale === 0n) throw contradictionError('a collateral has no scale')
+      return [`${raw.market}:${raw.index}`, { ...raw, token: toAccountToken(raw) }]
+    }),
   )
   const held = new Map<Address, Position[]>()
   for (const raw of read.accounts) {
@@ -101,6 +99,10 @@ function completeAccount(
   known: ReadonlyMap<string, Omit<Collateral, 'amount'>>,
 ): Position {
   const { raw, deployment, totals, base } = market
+  const { totalSupplyBase, totalBorrowBase } = raw.totals
+  if (account.principal > totalSupplyBase || -account.principal > totalBorrowBase) {
+    throw contradictionError('an account has more than the market')
+  }
   const collaterals = account.collaterals.map(({ index, amount }): Collateral => {
     return { ...requireSent(known.get(`${raw.market}:${index}`)), amount }
   })
@@ -137,6 +139,18 @@ function createPricer(chain: FinanceChain, { timestampSec }: Block) {
     ...toToken(token),
     price: computeUsdPrice(token.address, { chain, answers: usd, blockTimestampSec: timestampSec }),
   })
+}
+
+/** Throws for what no market stores, and no formula takes. */
+function checkMarket({ totals, terms, reward }: RawMarket, { timestampSec }: Block): void {
+  if (totals.lastAccrualSec > timestampSec) throw contradictionError('its last accrual is after its block')
+  const divisors = [terms.baseScale / ACCRUAL_SCALE, terms.trackingIndexScale]
+  if (typeof reward === 'object') divisors.push(reward.rescaleFactor)
+  if (divisors.includes(0n)) throw contradictionError('one of its constants is zero')
+}
+
+function contradictionError(contradiction: string): UpstreamError {
+  return new UpstreamError(`Cannot read a market of Compound V3: ${contradiction}`)
 }
 
 function requireSent<T>(value: T | undefined): T {

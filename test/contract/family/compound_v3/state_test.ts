@@ -201,6 +201,26 @@ test(
 )
 
 test(
+  'what no market stores is no answer',
+  async () => {
+    const { list } = createCaller(chain, world)
+    const { parameters, totals, block } = world
+    const lies: readonly World[] = [
+      { ...world, totals: { ...totals, totalBorrowBase: '1' } },
+      { ...world, totals: { ...totals, lastAccrualTime: String(Number(block.timestamp) + 86_400) } },
+      { ...world, parameters: { ...parameters, baseScale: '0' } },
+      { ...world, parameters: { ...parameters, trackingIndexScale: '0' } },
+    ]
+    for (const lie of lies) {
+      await withAnswers(recordMarket(lie), async () => {
+        await expect(list(`wallet=${borrower.wallet}`)).rejects.toThrow('Cannot read a market of Compound V3')
+      })
+    }
+  },
+  LIMIT_MS,
+)
+
+test(
   'triggers see the figures of the list, also of a wallet without a position and without a price',
   async () => {
     const watcher = createWatcher(createParts())
