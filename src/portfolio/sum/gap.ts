@@ -60,11 +60,12 @@ export function listGaps(
 
 /**
  * Names accounts that owe more than they supply: their debts count, because they are real, and what they lack cannot be
- * collected. What is lent in a market of Morpho backs no debt there.
+ * collected. What is lent in a market of Morpho backs no debt there, and rewards back none anywhere.
  */
 function listInsolventAccounts(rows: readonly Row[]): Gap[] {
   const backing = rows.filter(({ kind, position }) => {
-    return position !== null && (kind === 'borrowed' || (kind === 'supplied' && position['part'] !== 'lent'))
+    const isBacking = kind === 'supplied' && !UNPLEDGED.includes(position?.['part'] ?? '')
+    return position !== null && (kind === 'borrowed' || isBacking)
   })
   return [...groupBy(backing, nameAccount)].flatMap(([name, account]): Gap[] => {
     const values = account.flatMap(({ verdict, rest }) =>
@@ -76,6 +77,9 @@ function listInsolventAccounts(rows: readonly Row[]): Gap[] {
     return [{ what: `collateral of ${name}`, amount: null, why }]
   })
 }
+
+/** Parts of positions that back no debt. */
+const UNPLEDGED = ['lent', 'rewards']
 
 function nameAccount({ chainId, position }: Row): string {
   const names = ['family', 'market_id', 'obligation_address'].map((field) => position?.[field])

@@ -156,10 +156,12 @@ describe('computeBalance()', () => {
     expect(names([owed, at('a', { amount: 2n * 10n ** 18n })])).toEqual([name])
     expect(sum([owed, at('a', { amount: 2n * 10n ** 18n })]).netE6).toBe(-3_000_000_000n)
     expect(names([owed])).toEqual([name])
-    // What another market or another chain has, or what is lent there, backs nothing.
+    // What another market or another chain has, what is lent there, or a reward, backs nothing.
     expect(names([owed, at('b', { amount: 9n * 10n ** 18n })])).toEqual([name])
     expect(names([owed, at('a', { chainId: 10, amount: 9n * 10n ** 18n })])).toEqual([name])
-    expect(names([owed, at('a', { amount: 9n * 10n ** 18n, ...part('lent') })])).toEqual([name])
+    for (const unpledged of ['lent', 'rewards']) {
+      expect(names([owed, at('a', { amount: 9n * 10n ** 18n, ...part(unpledged) })])).toEqual([name])
+    }
     expect(names([owed, at('a', { amount: 3n * 10n ** 18n, ...part('collateral') })])).toEqual([])
     // Nothing is known where a part is not counted.
     const unpriced = at('a', { token: { ...owed.token, symbol: 'ODD' }, price: noPriceBecause('no source says it') })
