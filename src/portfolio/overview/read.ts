@@ -5,6 +5,7 @@ import { allOrAbort } from '../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../../lib/error.ts'
+import { createLru } from '../../lib/lru.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
 import type { WalletReader } from '../read/read_wallet.ts'
 import type { MidnightWorth, SnapshotReader } from '../snapshots.ts'
@@ -13,14 +14,20 @@ import type { AssetsRead } from '../sum/row.ts'
 /** How long an answer waits for midnights that were not read before, milliseconds: they are read on after it. */
 const PATIENCE_MS = 1_500
 const DAY_SEC = 86_400
+/** Limits of the cache of fees: wallets on chains, and positions of all of them together. */
+const WALLETS_CACHED_MAX = 5_000
+const METERS_CACHED_MAX = 50_000
 
 /** What one wallet has on one chain. */
 export interface WalletChain {
   readonly wallet: string
   readonly read: WithExpiry<AssetsRead>
   /** The same at the midnight nearest to a day ago, or why it could not be read; absent if nothing earns fees. */
-  readonly before?: AssetsRead | string
+  readonly before?: FeesBefore | string
 }
+
+/** Fee meters of positions at an earlier block. */
+export type FeesBefore = Pick<AssetsRead, 'block' | 'outlooks'>
 
 /** A wallet on a chain that could not be read. */
 export interface UnreadChain {
@@ -59,6 +66,12 @@ export function createOverviewReader(options: {
   readonly clock: Clock
 }) {
   const { chainIds, reader, snapshots, clock } = options
+  /** Meters of midnights do not change: an endpoint is asked once for them. */
+  const cached = createLru<FeesBefore>({
+    entriesMax: WALLETS_CACHED_MAX,
+    weightMax: METERS_CACHED_MAX,
+    getWeight: ({ outlooks }) => 1 + (outlooks?.().length ?? 0),
+  })
 
   async function readWallets(wallets: readonly string[], work: Work) {
     const results = await allOrAbort(
@@ -117,12 +130,20 @@ export function createOverviewReader(options: {
   async function readBefore(now: WalletChain, dayBefore: number, work: Work): Promise<WalletChain> {
     const { wallet, read } = now
     if (!(read.outlooks?.() ?? []).some(({ fees }) => fees !== undefined)) return now
+    const key = `${read.block.chainId}:${wallet}:${dayBefore}`
+    const known = cached.get(key)
+    if (known !== undefined) return { ...now, before: known }
     const limit = clock.timeout(PATIENCE_MS)
     const at_time = { sec: dayBefore * DAY_SEC, sent: String(dayBefore * DAY_SEC) }
     try {
       const query = { wallet, chain_id: read.block.chainId, at_time, allow_partial: true }
       const { reads, unread } = await reader.read(query, limitWork(work, limit))
-      const [before = unread[0]?.because ?? 'The chain could not be read'] = reads
+      const [past] = reads
+      if (past === undefined) return { ...now, before: unread[0]?.because ?? 'The chain could not be read' }
+      const meters = (past.outlooks?.() ?? []).filter(({ fees }) => fees !== undefined)
+      // What an outlook rests on is not kept with it.
+      const before = { block: past.block, outlooks: () => meters }
+      cached.set(key, before)
       return { ...now, before }
     } catch (error) {
       if (work.signal.aborted) throw error

@@ -37,7 +37,7 @@ export function overviewRoute({ overviews }: { readonly overviews: () => Overvie
     method: 'GET',
     path: '/v1/wallet/overview',
     operation: 'wallet_overview',
-    tool: { name: 'wallet_overview', title: 'Worth, earnings and risks of wallets', isFirst: true },
+    tool: { name: 'wallet_overview', title: 'What wallets are worth and have to see to', isFirst: true },
     summary: 'What wallets are worth and earn, and what their owner may have to see to, on all chains.',
     description:
       'The same figures as `/v1/portfolio/balance`, over all wallets, each chain at one block: ask it first. A chain that ' +
@@ -49,7 +49,7 @@ export function overviewRoute({ overviews }: { readonly overviews: () => Overvie
     charge: {
       credits: 5,
       per: 'part read',
-      terms: `what a wallet has on a chain counts as ${PARTS_OF_WORTH} parts, and its changes there as one`,
+      terms: `${PARTS_OF_WORTH} for a wallet on a chain, 1 for its changes`,
     },
     async read({ wallet }, { work }): Promise<Overview> {
       const read = await overviews().read(wallet, work)

@@ -203,6 +203,7 @@ async function listQuestions(
       '/v1/lending/kamino/position/{obligation_address}/risk',
       `/v1/lending/kamino/position/${OBLIGATION}/risk?${kamino}`,
     ),
+    get('/v1/wallet/overview', `/v1/wallet/overview?wallet=${everywhere},${provider}`),
     get('/v1/portfolio/balance', `/v1/portfolio/balance?wallet=${everywhere}`),
     get('/v1/portfolio/assets', `/v1/portfolio/assets?wallet=${everywhere}&chain_id=1&limit=2`),
     get('/v1/portfolio/exit', `/v1/portfolio/exit?wallet=${borrower}&chain_id=1`),

@@ -30,7 +30,7 @@ function lead(name: string, args: Readonly<Record<string, unknown>> = {}): strin
 
 test('every route that agents may call is a tool, alone or with those of other protocols', () => {
   expect(listings.map(({ name, inputSchema }) => [name, inputSchema.properties?.['protocol']])).toEqual([
-    ['read_net_worth', undefined],
+    ['wallet_overview', undefined],
     [
       'list_liquidity_positions',
       expect.objectContaining({ enum: ['uniswap-v3', 'uniswap-v4', 'slipstream', 'orca-whirlpool'] }),
@@ -50,6 +50,7 @@ test('every route that agents may call is a tool, alone or with those of other p
     ['list_lending_snapshots', undefined],
     ['read_lending_yield', expect.objectContaining({ enum: ['morpho-blue', 'kamino'] })],
     ['read_lending_risk', undefined],
+    ['read_net_worth', undefined],
     ['list_assets_and_debts', undefined],
     ['read_exit', undefined],
     ['list_net_worth_snapshots', undefined],
@@ -84,7 +85,8 @@ test('a tool of one protocol needs no name of it, and takes it', () => {
 test('names begin with a verb, titles are short, and every argument is described', () => {
   for (const [name, { listing }] of tools) {
     expect(listing.name).toBe(name)
-    expect(name).toMatch(/^(?:read|list|resolve|create|delete)_[a-z_]+$/)
+    // Agents ask the overview first: it alone is named after what it is.
+    if (name !== 'wallet_overview') expect(name).toMatch(/^(?:read|list|resolve|create|delete)_[a-z_]+$/)
     expect(name.length).toBeLessThanOrEqual(NAME_LENGTH_MAX)
     expect(listing.title?.length).toBeLessThanOrEqual(TITLE_LENGTH_MAX)
     expect(listing.title).not.toMatch(/[.,;]/)
