@@ -31,6 +31,8 @@ async function main(): Promise<void> {
   const build = Bun.spawnSync(
     [
       ...[process.execPath, 'build', '--compile', '--minify', '--bytecode', '--format=esm', '--sourcemap'],
+      // What is imported on demand stays out of memory until then; in one module all its texts would be there from the start.
+      '--splitting',
       ...NO_AUTOLOAD,
       ...[
         '--asset-naming=[name].[ext]',
