@@ -49,6 +49,9 @@ const POSTS_MAX = 512
 const LEASE_SEC = 60
 /** Interval of polling for messages of other processes and for retries that have become due, milliseconds. */
 const POLL_MS = 500
+/** The interval once there was nothing to send in so many polls in a row: this process's own messages wake the job. */
+const QUIET_POLL_MS = 2_000
+const QUIET_POLLS = 20
 const RETRY_MS = { least: 1_000, most: 15_000 }
 /** Signing and sending a message takes a fifth of a millisecond. */
 const POSTS_IN_TURN = 8
@@ -69,6 +72,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const idle = createIdleWaiter(() => underWay.size === 0)
   let isStopped = false
   let wake = () => {}
+  let emptyPolls = 0
   const reach = createReach({ clock, log })
   const attemptBatcher = createBatcher<DeliveryAttempt, undefined>({
     flush: (batch) => recordAttempts(db, batch),
@@ -115,6 +119,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     const signingKeys = await keys()
     const startedMs = clock.monotonicMs()
     const claimed = await claimMessages(db, { messagesMax: freeSlots, leaseSec })
+    emptyPolls = claimed.length === 0 ? emptyPolls + 1 : 0
     for (const message of claimed) underWay.add(message)
     const claimedAtMs = claimed[0]?.claimedAtMs ?? 0
     const getTimeMs = () => claimedAtMs + clock.monotonicMs() - startedMs
@@ -130,7 +135,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           wake()
         })
     }
-    return POLL_MS
+    return emptyPolls < QUIET_POLLS ? POLL_MS : QUIET_POLL_MS
   }
 
   return {

@@ -358,6 +358,21 @@ test('a webhook that hangs with 10,000 messages due costs another no more than t
   await db.run('update message set due_at = null where organization_id = $1', [hanging.organizationId])
 }, 60_000)
 
+test('a process asks four times less often once there was nothing to send for ten seconds, and as usual after a message', async () => {
+  const own = deliverer(db)
+  const round = async () => own.job.round(new AbortController().signal)
+  const { organizationId, webhookId, outcomes } = await scene('ok', 1)
+  expect(await round()).toBe(500)
+  await own.idle()
+  const pauses: (number | undefined)[] = []
+  for (let time = 0; time < 21; time++) pauses.push(await round())
+  expect(pauses).toEqual([...Array(19).fill(500), 2_000, 2_000])
+  await addMany(db, { organizationId, webhookId, count: 1 })
+  expect(await round()).toBe(500)
+  await own.idle()
+  expect(await outcomes()).toEqual({ delivered: 2 })
+})
+
 test('many webhooks get their first message before one gets its second', async () => {
   const { organizationId } = await createAccount(db)
   const url = `http://127.0.0.1:${receiver.port}/ok`
