@@ -7,4 +7,5 @@ runProgram({
   loadListen: async ({ pipelining }) =>
     pipelining ? (await import('./http/server/node.ts')).serveNode : (await import('./http/server/bun.ts')).serveBun,
   fork: bunFork,
+  releaseMemory: () => Bun.shrink(),
 })

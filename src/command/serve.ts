@@ -5,13 +5,13 @@ import { serve } from '../service/serve/serve.ts'
 import type { Command } from './command.ts'
 
 /** What differs between Bun and Node. */
-export interface Runtime extends Pick<ServeOptions, 'fork'> {
+export interface Runtime extends Pick<ServeOptions, 'fork' | 'releaseMemory'> {
   /** Loads the function that opens a port. */
   readonly loadListen: (config: Config) => Promise<ServeOptions['listen']>
 }
 
 /** Creates `serve`, the default command. */
-export function createServeCommand({ loadListen, fork }: Runtime): Command {
+export function createServeCommand({ loadListen, ...runtime }: Runtime): Command {
   return {
     name: 'serve',
     summary: 'Serve the API under its address, localhost and the names in PUBLIC_URL and ALLOWED_HOSTS; the default',
@@ -19,7 +19,7 @@ export function createServeCommand({ loadListen, fork }: Runtime): Command {
     more: variablesText,
     async run(_args, io) {
       const config = io.config()
-      return serve(config, { ...io, listen: await loadListen(config), fork, environment: io.environment })
+      return serve(config, { ...io, ...runtime, listen: await loadListen(config), environment: io.environment })
     },
   }
 }

@@ -14,6 +14,8 @@ export interface ServeOptions {
     address: Pick<Config, 'host' | 'port'> & { readonly shared: boolean; readonly clock: Clock },
   ) => ListeningServer | Promise<ListeningServer>
   readonly fork: Fork
+  /** Drops what the runtime keeps and can make again, such as compiled code; absent: the runtime cannot. */
+  readonly releaseMemory?: () => void
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Prints one line for the operator. */
   readonly out: (text: string) => void

@@ -23,6 +23,7 @@ import {
 import { createProcessMetrics } from '../health/metrics.ts'
 import type { Ports } from '../process/channel.ts'
 import { createLifecycle } from '../process/lifecycle.ts'
+import { releaseOnceIdle } from '../process/release.ts'
 import { findWorker, type Worker } from '../process/worker.ts'
 import { createWorkerPool } from '../process/worker_pool.ts'
 import { loginUrl } from './login_url.ts'
@@ -70,7 +71,7 @@ function overrideConfig(
 
 async function startServing(
   config: Config,
-  { listen, out, clock, log, lifecycle }: StartOptions,
+  { listen, releaseMemory, out, clock, log, lifecycle }: StartOptions,
   worker?: Worker,
 ): Promise<void> {
   const { host, port, operatorPort } = config
@@ -108,6 +109,11 @@ async function startServing(
     name: 'open files',
     start: () => freeFilesWhenFull(operator === undefined ? [server] : [server, operator], { clock, log }),
     stop: (end) => end(),
+  })
+  await lifecycle.start({
+    name: 'memory of the start',
+    start: () => (releaseMemory === undefined ? undefined : releaseOnceIdle(releaseMemory, { clock })),
+    stop: (end) => end?.(),
   })
   const listens = { port: server.port, operatorPort: operator?.port }
   // Last, because a later failure would lose the key before it is shown.
