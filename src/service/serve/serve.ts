@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import type { HattipHandler } from '@hattip/core'
 import { LOGIN_LINK_SEC } from '../../account/session.ts'
@@ -151,10 +151,13 @@ async function loadServices(config: Config, options: Pick<StartOptions, 'clock' 
 /** How often a process looks whether it can open another file. */
 const LOOK_MS = 500
 
-/** True unless the process, or the system, has as many files open as it may. */
-async function canOpenFile(): Promise<boolean> {
+/**
+ * True unless the process, or the system, has as many files open as it may. Synchronous: to open this one takes less than
+ * to wake a thread that does it.
+ */
+function canOpenFile(): boolean {
   try {
-    await (await open('/dev/null')).close()
+    closeSync(openSync('/dev/null', 'r'))
     return true
   } catch (error) {
     return !['EMFILE', 'ENFILE'].includes(getErrnoCode(error))
@@ -173,8 +176,8 @@ export function freeFilesWhenFull(
     canOpen = canOpenFile,
   }: { readonly clock: Clock; readonly log: Log; readonly canOpen?: typeof canOpenFile },
 ): () => void {
-  async function look(): Promise<void> {
-    if (await canOpen()) return
+  function look(): void {
+    if (canOpen()) return
     for (const server of servers) server.closeIdle()
     logThrottled(
       log,
@@ -182,7 +185,7 @@ export function freeFilesWhenFull(
       { msg: 'Closed idle connections: the limit of open files is reached; raise it (ulimit -n)' },
     )
   }
-  return repeat(clock, LOOK_MS, () => void look(), { keepsAlive: false })
+  return repeat(clock, LOOK_MS, look, { keepsAlive: false })
 }
 
 /** Maximum stop time of a worker after its drain; with the embedded database it stays below ten seconds. */

@@ -14,7 +14,7 @@ test('idle connections of every port are closed while no file can be opened, wit
     },
   }))
   let isFull = false
-  const end = freeFilesWhenFull(servers, { clock, log, canOpen: async () => !isFull })
+  const end = freeFilesWhenFull(servers, { clock, log, canOpen: () => !isFull })
   await clock.advance(5_000)
   expect([closed, lines]).toEqual([[0, 0], []])
   isFull = true
