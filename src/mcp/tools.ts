@@ -46,10 +46,16 @@ export function createTools(routes: readonly Route[]): ReadonlyMap<string, Tool>
   const first = named.filter(({ group }) => group.some(({ tool }) => tool?.isFirst))
   if (first.length > 1) throw new Error('Cannot make the tools: two of them are the first')
   const ordered = [...first, ...named.filter((each) => !first.includes(each))]
-  return new Map(ordered.map(({ name, group }) => [name, createTool(name, group)]))
+  return new Map(
+    ordered.map(({ name, group }, index) => {
+      const told = ordered.slice(0, index).flatMap((each) => nameProtocols(each.group))
+      return [name, createTool(name, group, told)]
+    }),
+  )
 }
 
-function createTool(name: string, routes: readonly Route[]): Tool {
+/** Creates a tool. `told`: protocols whose names earlier tools tell, for the codes that this one takes. */
+function createTool(name: string, routes: readonly Route[], told: readonly string[]): Tool {
   const facts = routes.flatMap(({ tool }) => tool ?? [])
   const [{ title, description } = { title: name, description: undefined }] = facts
   if (facts.some((each) => each.title !== title || each.description !== description)) {
@@ -61,7 +67,7 @@ function createTool(name: string, routes: readonly Route[]): Tool {
     listing: {
       name,
       title,
-      description: describeTool(routes),
+      description: describeTool(routes, told),
       inputSchema: createInputSchema(routes) as ListedTool['inputSchema'],
       ...createOutputSchema(routes),
       ...toAnnotations(routes),
@@ -91,10 +97,18 @@ function findCaller(callers: ReadonlyMap<string | undefined, Caller>, code: unkn
 /** Unit that the instructions imply. */
 const CALL_UNIT = ` per ${PER_CALL}`
 
-/** What the tool reads, of which protocols, and its price, of each protocol if they differ. */
-function describeTool(routes: readonly Route[]): string {
+function nameProtocols(routes: readonly Route[]): readonly string[] {
+  return routes.flatMap(({ tool }) => tool?.protocol?.name ?? [])
+}
+
+/**
+ * What the tool reads, of which protocols, and its price, of each protocol if they differ. Every session reads all tools,
+ * so a name stands once beside the codes of protocols, and always where the tool takes no code.
+ */
+function describeTool(routes: readonly Route[], told: readonly string[]): string {
   const [first] = routes
-  const covered = routes.flatMap(({ tool }) => tool?.protocol?.name ?? [])
+  const names = nameProtocols(routes)
+  const covered = routes.length === 1 ? names : names.filter((each) => !told.includes(each))
   const routesByPrice = groupBy(routes, ({ charge }) => priceSentence(charge).replace(CALL_UNIT, ''))
   const isOnePrice = routesByPrice.size === 1
   const prices = [...routesByPrice].map(([price, priced]) =>
