@@ -18,7 +18,7 @@ interface PricedToken {
  *
  * @figure price_usd
  * @source Morpho `IOracle.price`
- * @proof test/unit/family/morpho_blue/holdings_test.ts
+ * @proof test/unit/family/morpho_blue/holdings_test.ts, test/unit/family/morpho_midnight/holdings_test.ts
  */
 export function computeLoanPrice({
   loan,
