@@ -46,7 +46,7 @@ export function createHoldingsReader(options: {
       const contracts = deployments.map(({ midnight }) => midnight)
 
       async function readMarkets(
-        { marketIds, notRead }: EnteredMarkets,
+        { marketIds }: EnteredMarkets,
         { endpoint, block: at, positionsMax }: HoldingsRequest,
         within: Work,
       ) {
@@ -58,7 +58,6 @@ export function createHoldingsReader(options: {
           rows: markets.flatMap((each) => toHoldings(each, known)),
           ...countOmitted({ family: 'morpho-midnight', kind: 'supplied', count: marketIds.length }, positionsMax),
           ownTokens: [],
-          notRead,
           listExits: () =>
             markets.flatMap((held) => contracts.map((midnight) => exitMarket(held, { wallet, midnight }))),
           lenders: contracts,
@@ -69,12 +68,15 @@ export function createHoldingsReader(options: {
         const requested = latest
         const [holdings, all] = await Promise.all([readMarkets(requested, request, within), pending.all])
         latest = all
-        return isSame(all, requested) ? { ...holdings, notRead: all.notRead } : await readMarkets(all, request, within)
+        const isSame = all.marketIds.join() === requested.marketIds.join()
+        const told = isSame ? holdings : await readMarkets(all, request, within)
+        return { ...told, notRead: [...all.notRead, ...nameOmitted(all.marketIds.length - request.positionsMax)] }
       }
     },
   }
 }
 
-function isSame(a: EnteredMarkets, b: EnteredMarkets): boolean {
-  return a.marketIds.join() === b.marketIds.join()
+/** Says that markets beyond the maximum were not read: any of them may have a debt. */
+function nameOmitted(count: number): readonly string[] {
+  return count > 0 ? [`debts in ${count} more markets of morpho-midnight`] : []
 }

@@ -20,7 +20,7 @@ import { getDeployment, type MidnightTarget } from './read.ts'
 
 /** The markets in which a wallet may have anything, and what may be missing. */
 export interface EnteredMarkets {
-  /** Lower case, sorted. */
+  /** Lower case, in an order that does not depend on their age. */
   readonly marketIds: readonly Hex[]
   /** What its history does not tell, in words for a list. */
   readonly notRead: readonly string[]
@@ -115,8 +115,8 @@ export function createEnteredMarketsReader(options: {
   /** An answer about a past block stays: it waits for all changes, and needs the other history only if they are too many. */
   async function readPast(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
     const changed = await readChanged(target, wallet, work)
-    if (changed !== undefined) return sortMarkets(changed, [])
-    return sortMarkets(await readOwn(target, wallet, work), [toWords(changed)])
+    if (changed !== undefined) return toEntered([changed], [])
+    return toEntered([await readOwn(target, wallet, work)], [toWords(changed)])
   }
 
   async function readNow(target: MidnightTarget, wallet: Hex, work: Work): Promise<EnteredMarkets> {
@@ -127,9 +127,9 @@ export function createEnteredMarketsReader(options: {
         throw error
       }),
     ])
-    if (changed === undefined || changed instanceof UnavailableError) return sortMarkets(own, [toWords(changed)])
+    if (changed === undefined || changed instanceof UnavailableError) return toEntered([own], [toWords(changed)])
     known.set(toKey(target, wallet), changed)
-    return sortMarkets([...own, ...changed], [])
+    return toEntered([own, changed], [])
   }
 
   return {
@@ -148,8 +148,8 @@ export function createEnteredMarketsReader(options: {
       all.catch(() => {})
       const query = { target: toRequest(target, subject).target, stream: ENTRY_STREAM.name, wallet: subject }
       const { isBegun, entries } = await readWalletEntries(db, { ...query, toBlock: Number.MAX_SAFE_INTEGER })
-      const ahead = [...entries, ...(known.get(toKey(target, subject)) ?? [])]
-      return { known: isBegun && ahead.length <= AHEAD_MAX ? sortMarkets(ahead, []) : undefined, all }
+      const ahead = toEntered([entries, known.get(toKey(target, subject)) ?? []], [])
+      return { known: isBegun && ahead.marketIds.length <= AHEAD_MAX ? ahead : undefined, all }
     },
   }
 }
@@ -158,8 +158,9 @@ function toKey({ client }: MidnightTarget, wallet: Hex): string {
   return `${client.chain.id}:${wallet}`
 }
 
-function sortMarkets(marketIds: readonly Hex[], notRead: readonly string[]): EnteredMarkets {
-  return { marketIds: [...new Set(marketIds)].sort(), notRead }
+/** Lists with markets that may have debts come first, should there be too many. */
+function toEntered(lists: readonly (readonly Hex[])[], notRead: readonly string[]): EnteredMarkets {
+  return { marketIds: [...new Set(lists.flatMap((list) => list.toSorted()))], notRead }
 }
 
 function getLast({ block }: MidnightTarget): number {

@@ -99,6 +99,21 @@ test(
 )
 
 test(
+  'of too many markets those with debts and collateral are read first, and the others may have debts',
+  async () => {
+    const { read } = await start(chain.anvil.rpcUrl)
+    const wallet = vectors.wallets[3] as Address
+    for (const turn of ['first', 'read ahead']) {
+      const [all, some] = [await read(wallet), await read(wallet, undefined, 5)]
+      expect([turn, all.notRead, all.omitted]).toEqual([turn, [], undefined])
+      expect(some.omitted).toMatchObject({ family: 'morpho-midnight', count: 1 })
+      expect(some.notRead).toEqual(['debts in 1 more markets of morpho-midnight'])
+    }
+  },
+  LIMIT_MS,
+)
+
+test(
   'a log that is missing in a market that is known is noticed: the replay is not what the contract has',
   async () => {
     const { topics } = MIDNIGHT_EVENTS

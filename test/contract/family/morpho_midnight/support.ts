@@ -61,7 +61,8 @@ export interface MidnightReader {
   readonly client: EvmClient<FinanceChain>
   readonly history: HistoryService
   readonly database: TestDatabase
-  read(wallet: Address, block?: number): Promise<Holdings>
+  /** At most so many markets. @default 2,000 */
+  read(wallet: Address, block?: number, positionsMax?: number): Promise<Holdings>
   close(): Promise<void>
 }
 
@@ -105,9 +106,9 @@ export async function startReader(
     client,
     history,
     database,
-    async read(wallet, number) {
+    async read(wallet, number, positionsMax = 2_000) {
       const pinned = number === undefined ? undefined : await readPinned(client, number)
-      const held = await readHoldings(holdings, client, { wallet, ...(pinned && { block: pinned }) })
+      const held = await readHoldings(holdings, client, { wallet, positionsMax, ...(pinned && { block: pinned }) })
       if (held === undefined) throw new Error('Expected Midnight')
       return held
     },
