@@ -11,7 +11,7 @@ export const UNISWAP_V3 = defineFamily({
   name: 'uniswap-v3',
   aliases: ['amm_a'],
   network: 'evm',
-  revision: 8,
+  revision: 9,
   entries: {
     uniswapV3: v.optional(
       v.array(
