@@ -9,8 +9,9 @@ import {
 import { maxBigint, minBigint, mulDivDown, Q128 } from '../../lib/number/fixed_point.ts'
 
 /**
- * The MasterChef of npm drops growth that fell and products over 256 bits. That of the repository wraps the former and
- * refuses the latter, so that what it pays is never less.
+ * The MasterChef of npm drops growth that fell, which growth inside a range does when it passes zero, and products over
+ * 256 bits. That of the repository wraps the former and refuses the latter. Its state does not tell which of both stands
+ * on a chain, so npm's counts, which is the lesser where growth fell.
  */
 const RULE: RewardRule = { bits: 256, fractionBits: 128n, productMax: 2n ** 256n, isRising: true }
 /** Parts of a unit in which the MasterChef counts its rate. */

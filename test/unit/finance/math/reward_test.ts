@@ -41,6 +41,21 @@ test('what a reward brings in a year is what the contracts pay after a year in w
   }
 })
 
+test('growth that passed zero since the last claim earns nothing, as npm has the MasterChef, and all of it at a gauge', () => {
+  const [baseline, owed, span] = [2n ** 256n - 5n * Q128, 7n, 86_400n]
+  const chef = masterChef(NOW + span)
+  // Growth inside was −5 a unit, and is above 0 after a day.
+  chef[9] = baseline
+  chef[10] = owed
+  expect(computeMasterChefReward(chef, at(0)).amount).toBe(owed)
+  const staked = gauge(NOW + span)
+  staked[8] = baseline
+  staked[9] = owed
+  const since0 = computeReward(gauge(NOW + span), at(0)).amount
+  // ⌊a + 5 · L⌋ = ⌊a⌋ + 5 · L.
+  expect(computeReward(staked, at(0)).amount).toBe(owed + since0 + 5n * LIQUIDITY)
+})
+
 test('nothing comes out of range, after the period, from an empty reserve and where nothing shares it', () => {
   for (const tick of [-11, 10]) {
     expect(computeMasterChefReward(masterChef(NOW), at(tick)).perYear).toBe(0n)
