@@ -1,7 +1,7 @@
 import { type Clock, repeat } from '../../lib/clock.ts'
 
 const LOOK_MS = 5_000
-/** A process that used less CPU between two looks answers nobody, milliseconds. */
+/** CPU between two looks below which a process is idle, milliseconds. */
 const IDLE_CPU_MS = 100
 
 /**
