@@ -7,8 +7,7 @@ import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import { type Config, hostNames } from '../config/config.ts'
 import { REFERENCE_VERSION, SETUP_SCRIPT } from '../dashboard/docs/setup.ts'
 import { DASHBOARD_FILES, DASHBOARD_PAGES, OPERATOR_PAGES, TEXT_STYLES } from '../dashboard/files.ts'
-import { FORMULAS } from '../dashboard/formulas/formulas.ts'
-import { GUIDES } from '../dashboard/guide/guides.ts'
+import { GUIDE_NAMES } from '../dashboard/guide/names.ts'
 import { type DatabasePool, openDatabase } from '../db/connection/pool.ts'
 import { type StandbyPool, withStandby } from '../db/connection/standby.ts'
 import type { EmbeddedDatabase } from '../db/embedded/embedded.ts'
@@ -300,6 +299,9 @@ function listOrigins({ corsOrigins, publicUrl }: Config): readonly string[] {
   return publicUrl === undefined ? corsOrigins : [...corsOrigins, new URL(publicUrl).origin]
 }
 
+const loadGuides = async () => (await import('../dashboard/guide/guides.ts')).GUIDES
+const loadFormulas = async () => (await import('../dashboard/formulas/formulas.ts')).FORMULAS
+
 /**
  * Web pages for callers and for the operator, with their assets. `openapi` is the source of the API reference and the
  * formulas.
@@ -326,9 +328,13 @@ export function createServicePages(
       ...callers.pages,
       ...callers.files,
       ...reference,
-      ...createLazyPages(DOCS_PATH, () => createOverview(openapi(), { guides: GUIDES, assets, clock })),
-      ...createGuides(GUIDES, assets),
-      ...createLazyPages(FORMULAS_PATH, () => createFormulas(FORMULAS, openapi(), { revisions, look: assets })),
+      ...createLazyPages(DOCS_PATH, async () =>
+        createOverview(openapi(), { guides: await loadGuides(), assets, clock }),
+      ),
+      ...createGuides(GUIDE_NAMES, { load: loadGuides, assets }),
+      ...createLazyPages(FORMULAS_PATH, async () =>
+        createFormulas(await loadFormulas(), openapi(), { revisions, look: assets }),
+      ),
     ]),
     operator: new Map([...operator.pages, ...operator.files]),
   }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { GUIDE_NAMES } from './names.ts'
 
 /** A guide, written in Markdown beside this file. */
 interface Guide {
@@ -10,29 +11,16 @@ interface Guide {
   readonly content: string
 }
 
-/** Guides in order; first the ones that newcomers need. */
-const NAMES = [
-  'chains',
-  'history',
-  'figures',
-  'pools',
-  'receipts',
-  'triggers',
-  'agents',
-  'operating',
-  'backup',
-  'changes',
-]
-
 /**
  * Collects all guides as HTML. For a macro: it runs when the module that calls it is compiled, so Node needs no Markdown
- * parser. Throws if a file is not listed in `NAMES`.
+ * parser. Throws if a file is not listed in `GUIDE_NAMES`.
  */
 export function collectGuides(): Guide[] {
   const files = readdirSync(import.meta.dir).filter((file) => file.endsWith('.md'))
-  const unlisted = files.filter((file) => !NAMES.includes(file.slice(0, -'.md'.length)))
-  if (unlisted.length > 0) throw new Error(`Cannot collect the guides: ${unlisted.join(', ')} not listed in NAMES`)
-  return NAMES.map((name) => {
+  const unlisted = files.filter((file) => !GUIDE_NAMES.includes(file.slice(0, -'.md'.length)))
+  if (unlisted.length > 0)
+    throw new Error(`Cannot collect the guides: ${unlisted.join(', ')} not listed in GUIDE_NAMES`)
+  return GUIDE_NAMES.map((name) => {
     const text = readFileSync(join(import.meta.dir, `${name}.md`), 'utf8')
     const [, title = name] = text.match(/^# (.+)$/m) ?? []
     const content = Bun.markdown.html(text, { headings: { ids: true } })

@@ -1,5 +1,6 @@
 import { DOCS_PATH } from './docs.ts'
 import { htmlHeaders, type Page, type Pages, renderHtml } from './html.ts'
+import { createLazyPage } from './lazy.ts'
 import { CACHE_REVALIDATE, createCompressedPage } from './static.ts'
 
 /** Styles and icon of all text pages: addresses from the root, `assets/…/style/base.css`. */
@@ -78,20 +79,29 @@ interface Guide {
   readonly content: string
 }
 
-/** Creates `/docs/<name>`: each guide, with links to the others. */
-export function createGuides(guides: readonly Guide[], assets: PageAssets): Pages {
-  return new Map<string, Page>(
-    guides.map(({ name, title, content }) => {
-      const links = guides.map((each) =>
-        each.name === name
-          ? `<a aria-current="page" href="${name}">${each.title}</a>`
-          : renderLink(each.name, each.title),
-      )
-      const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
-      const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
-      return [`${DOCS_PATH}/${name}`, createTextPage({ ...text, page: 'API', isPage: false, assets, root: '../' })]
-    }),
-  )
+/**
+ * Creates `/docs/<name>` for each name: the guide, with links to the others. The first request loads their texts, half a
+ * megabyte.
+ */
+export function createGuides(
+  names: readonly string[],
+  { load, assets }: { readonly load: () => Promise<readonly Guide[]>; readonly assets: PageAssets },
+): Pages {
+  const render = async (name: string): Promise<Page> => {
+    const guides = await load()
+    const guide = guides.find((each) => each.name === name)
+    if (guide === undefined) throw new Error(`Cannot show the guide "${name}": expected a text of that name`)
+    const { title, content } = guide
+    const links = guides.map((each) =>
+      each.name === name
+        ? `<a aria-current="page" href="${name}">${each.title}</a>`
+        : renderLink(each.name, each.title),
+    )
+    const nav = `<nav aria-label="Guides" class="guides">\n${links.join('\n')}\n</nav>`
+    const text = { title, body: `${nav}\n<article>\n${content}</article>`, kind: 'guide' }
+    return createTextPage({ ...text, page: 'API', isPage: false, assets, root: '../' })
+  }
+  return new Map(names.map((name) => [`${DOCS_PATH}/${name}`, createLazyPage(() => render(name))]))
 }
 
 function renderLink(address: string, name: string): string {
