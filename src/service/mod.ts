@@ -33,6 +33,7 @@ import { createMetrics } from '../lib/metrics.ts'
 import { createRequestIdGenerator } from '../lib/request_id.ts'
 import { createMcp } from '../mcp/gateway.ts'
 import { createChainReports, historyProbe } from '../operator/report.ts'
+import { createWalletNameReader } from '../portfolio/name/routes.ts'
 import { createReceiptIssuer } from '../receipt/issuer.ts'
 import { presentKeys } from '../receipt/keys.ts'
 import { createProofRunner, JOB_MS_MAX } from '../receipt/proof/runner.ts'
@@ -241,6 +242,7 @@ export async function createServices(config: Config, options: ServicesOptions): 
         openapi,
         planes: createPlanes(config, { db, clock, routes, readChains }),
         uiPages: createServicePages(openapi, clock),
+        readName: createWalletNameReader({ connect }),
         receiptIssuer: createReceiptIssuer({ config, connect, signer: signing.signer, clock, runner }),
         keys: async () => JSON.stringify(presentKeys(await signing.published())),
         requestId: createRequestIdGenerator({ clock, fill: (bytes) => crypto.getRandomValues(bytes) }),

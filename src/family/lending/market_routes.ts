@@ -6,6 +6,7 @@ import { chainIdNumber, targetHealthFactorNumber, walletList } from '../../http/
 import {
   configuredChainId,
   evmAddress,
+  evmWallet,
   flag,
   limit,
   moment,
@@ -149,7 +150,7 @@ export function marketRoutes<Deployment extends { readonly startBlock: number },
       summary: summaries.list,
       input: v.pipe(
         v.object({
-          wallet: evmAddress,
+          wallet: evmWallet,
           market_id,
           chain_id: v.optional(configuredChainId(chainIds)),
           target_health_factor: targetHealthFactor,

@@ -1,3 +1,4 @@
+import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
@@ -23,6 +24,7 @@ import {
   UnknownOutcomeError,
 } from './gate.ts'
 import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer } from './idempotency.ts'
+import { findNames, formatNames, mayHaveNames, type NameReader, readNames } from './names.ts'
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
 import { type CachedResponse, formatReply, type ResponseCache, withRequestId } from './response_cache.ts'
 
@@ -94,6 +96,8 @@ export interface ExchangeServices {
   readonly responseCache: ResponseCache
   /** Absent: answers have no receipts and no citations. */
   readonly receiptIssuer?: ReceiptIssuer | undefined
+  /** Absent: requests name wallets by their addresses alone. */
+  readonly readName?: NameReader | undefined
   readonly concurrency: ConcurrencyLimiter
   readonly isFull: () => boolean
 }
@@ -217,8 +221,40 @@ function answerUnknownKey({ fault, method }: Exchange, match: RouteMatch): Prepa
   throw unknownKeyError()
 }
 
-/** Input, balance, read, price, presentation, text: in this order, so that no step after the charge can fail. */
+/** Replaces names of wallets in a request by their addresses, works on that, and says the addresses in a header. */
 async function work(
+  exchange: Exchange,
+  context: { readonly admission: RecognizedCaller; readonly state: WorkState },
+  services: ExchangeServices,
+): Promise<PreparedAnswer> {
+  const { match, query, fault, signal } = exchange
+  const { readName, deadlines, concurrency } = services
+  const { admission } = context
+  const hasNames = match.kind === 'endpoint' && readName !== undefined && mayHaveNames(match.endpoint.route, query)
+  if (!hasNames || fault !== undefined || admission.kind === 'refused') return workPlainly(exchange, context, services)
+  const { organizationId, apiKeyId } = admission.caller
+  const found = await findNames(match.endpoint.route, { query, request: exchange.getRequest() })
+  if (found === undefined) return workPlainly(exchange, context, services)
+  let addresses: ReadonlyMap<string, string> = new Map()
+  if (found.names.length > 0) {
+    checkCredits(admission.caller, 1)
+    concurrency.acquire(organizationId)
+    try {
+      const read = ({ work: own }: { readonly work: Work }) => readNames(found.names, readName, own)
+      const reader = { callerSignal: signal, organizationId, apiKeyId, requestedAtMs: admission.requestedAtMs }
+      addresses = await deadlines.read({ budgetMs: undefined, read }, reader)
+    } finally {
+      concurrency.release(organizationId)
+    }
+  }
+  const { query: replaced, request } = found.replace(addresses)
+  const answer = await workPlainly({ ...exchange, query: replaced, getRequest: () => request }, context, services)
+  if (addresses.size === 0) return answer
+  return { ...answer, headers: { ...answer.headers, 'x-wallet': formatNames(addresses) } }
+}
+
+/** Input, balance, read, price, presentation, text: in this order, so that no step after the charge can fail. */
+async function workPlainly(
   exchange: Exchange,
   { admission, state }: { readonly admission: RecognizedCaller; readonly state: WorkState },
   services: ExchangeServices,

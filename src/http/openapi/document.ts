@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../lib/error.ts'
+import { takesNames } from '../exchange/names.ts'
 import { priceSentence } from '../route/charge.ts'
 import { isList } from '../route/csv.ts'
 import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
@@ -103,7 +104,7 @@ function toOperation(
         description: `Success. Credits: ${price}`,
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of', 'X-Unwitnessed']),
-          ...headerRefs(['Idempotency-Replayed']),
+          ...headerRefs(['Idempotency-Replayed', ...(takesNames(route) ? ['X-Wallet'] : [])]),
           ...headerRefs(isList(route) ? csvHeaders(body) : []),
           ...ownHeaders(route.headers),
         },
@@ -145,7 +146,7 @@ export function getErrorCodes(route: Route): ReadonlyMap<number, readonly ErrorC
     [401, ['INVALID_API_KEY']],
     [402, ['INSUFFICIENT_CREDITS']],
     [403, ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', ...codesIf('FEATURE_DISABLED', route.feature !== undefined)]],
-    [404, [...codesIf('NOT_FOUND', errors.includes(404)), 'ORGANIZATION_NOT_FOUND']],
+    [404, [...codesIf('NOT_FOUND', errors.includes(404) || takesNames(route)), 'ORGANIZATION_NOT_FOUND']],
     // Every route accepts an Idempotency-Key: 409 and 422 are its refusals.
     ...(route.body === undefined ? [409, 422] : [408, 409, 413, 415, 422]).map(
       (status) => [status, ['INVALID_REQUEST']] as const,

@@ -15,6 +15,10 @@ export const HEADERS = {
     'string',
     'Only if figures of the past rest on the word of one endpoint: ids of those chains, comma-separated. Nothing showed that its state was that of the block, or it alone says that a deployment did not stand, or gave logs, past prices or midnights; no other endpoint gave the same.',
   ),
+  'X-Wallet': header(
+    'string',
+    'Only if the request named a wallet: `name.eth=0x…`, comma-separated; the answer, its links and its receipt have the address.',
+  ),
   'Retry-After': header('integer', 'Seconds to wait before trying again.'),
   'X-Progress': header(
     'string',

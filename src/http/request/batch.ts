@@ -1,12 +1,13 @@
 import * as v from 'valibot'
-import { type TextFormat, textSchema } from '../../lib/text/text_format.ts'
-import { chainSchema, documented, TARGET_HEALTH_FACTOR } from './input.ts'
+import { EVM_ADDRESS, type TextFormat, textSchema } from '../../lib/text/text_format.ts'
+import { chainSchema, documented, EVM_WALLET, TARGET_HEALTH_FACTOR } from './input.ts'
 
 /*
  * Schemas of fields in the JSON body of batch routes.
  */
 
 const WALLETS_MAX = 500
+const NAMES = ' Up to 5 of them may be names of ENS; `X-Wallet` says their addresses.'
 const EXPECTED_TARGET = 'expected a number above 1 and at most 100'
 
 /** Wallets without repetitions, in the order of their first appearance; `what`: `EVM addresses`. */
@@ -22,9 +23,9 @@ export function walletList<Address extends string>(
     v.maxLength(WALLETS_MAX, expected),
     documented({
       type: 'array',
-      items: textSchema(format),
+      items: textSchema(format === EVM_ADDRESS ? EVM_WALLET : format),
       minItems: 1,
-      description: `At most ${WALLETS_MAX} ${what} once repetitions are left out.`,
+      description: `At most ${WALLETS_MAX} ${what} once repetitions are left out.${format === EVM_ADDRESS ? NAMES : ''}`,
     }),
   )
 }

@@ -7,6 +7,7 @@ const EXPOSED = [
   'x-credits-remaining',
   'x-as-of',
   'x-unwitnessed',
+  'x-wallet',
   'x-snapshots-from',
   'x-progress',
   'idempotency-replayed',

@@ -49,6 +49,21 @@ export const evmAddress = v.pipe(
   }),
 )
 
+/** An address of EVM chains in a query, or a name of ENS. */
+export const EVM_WALLET: TextFormat = {
+  pattern: /^(0x[0-9a-fA-F]{40}|[^.,]+(\.[^.,]+)+)$/,
+  words: '0x and 40 hex digits, or a name',
+}
+
+/** The wallet of a query: an EVM address. The exchange has replaced a name by the address before. */
+export const evmWallet = v.pipe(
+  evmAddress,
+  documented({
+    ...textSchema(EVM_WALLET),
+    description: 'EVM address, in mixed case with a right checksum, or a name of ENS; `X-Wallet` says its address.',
+  }),
+)
+
 const EXPECTED_ADDRESS = 'expected a Solana address, base58 of 32 bytes'
 
 /** A Solana address. Its case is significant and stays. */

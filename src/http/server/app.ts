@@ -17,6 +17,7 @@ import {
 import type { Gate, KeyHolder, Principal } from '../exchange/gate.ts'
 import { emptyInput, GATEWAY_METHODS, GATEWAY_PATH, type Gateway } from '../exchange/gateway.ts'
 import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
+import type { NameReader } from '../exchange/names.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
 import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
@@ -56,6 +57,8 @@ interface AppOptions extends PageOptions {
   readonly gateway?: Gateway
   /** Issues receipts; absent: answers have none. */
   readonly receiptIssuer?: ReceiptIssuer
+  /** Reads names of wallets; absent: requests name them by their addresses alone. */
+  readonly readName?: NameReader
   readonly log: Log
   /** True if each finished request has a line at `info`. @default {false} at `debug` */
   readonly hasAccessLog?: boolean
@@ -112,11 +115,12 @@ export function createApp(options: AppOptions) {
   const publicPages = new Map([...callers, ...createPublicPages(options)])
   const pages: Pages = options.operatorApart ? publicPages : new Map([...publicPages, ...operatorPages])
 
-  const { gate, receiptIssuer } = options
+  const { gate, receiptIssuer, readName } = options
   const responseCache = createResponseCache(clock)
   const services = {
     gate,
     receiptIssuer,
+    readName,
     clock,
     log,
     deadlines,

@@ -28,11 +28,45 @@ const nameOutput = v.strictObject({
   }),
 })
 
-/** Defines the route that resolves names of wallets. */
-export function nameRoute(options: {
+/** Where names are read. */
+interface NameOptions {
   /** Returns clients by chain id; called when a name is first read. */
   readonly connect: () => { readonly clients: ReadonlyMap<number, ChainClient>; readonly clock: Clock }
-}): Route {
+}
+
+/**
+ * Creates a reader of names in requests about wallets: Ethereum's newest block tells, whatever the request is about. It
+ * throws `CodedError` INVALID_PARAMETER, NOT_FOUND or API_ENDPOINT_NOT_CONFIGURED.
+ */
+export function createWalletNameReader({ connect }: NameOptions) {
+  const reader = once(() => {
+    const { clients, clock } = connect()
+    const client = clients.get(ENS_CHAIN_ID)
+    return client === undefined ? undefined : createNameReader({ client, clock })
+  })
+  return async (text: string, work: Work): Promise<Address> => {
+    const name = v.safeParse(ensName, text)
+    if (!name.success) {
+      const detail = `expected an address, or ${EXPECTED_NAME.slice('expected '.length)}, got "${text}"`
+      throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "wallet": ${detail}`)
+    }
+    return (await requireWallet(reader(), name.output, work)).wallet
+  }
+}
+
+async function requireWallet(readName: NameReader | undefined, name: string, work: Work) {
+  if (readName === undefined) {
+    throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'ENS names need Ethereum, which is not configured here')
+  }
+  const result = await readName(name, work)
+  if ('unresolved' in result) {
+    throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${result.unresolved}`)
+  }
+  return result
+}
+
+/** Defines the route that resolves names of wallets. */
+export function nameRoute(options: NameOptions): Route {
   const reader = once(() => {
     const { clients, clock } = options.connect()
     const client = clients.get(ENS_CHAIN_ID)
@@ -51,17 +85,7 @@ export function nameRoute(options: {
     output: nameOutput,
     errors: [404, 503],
     charge: CHARGE,
-    async read({ name }, { work }) {
-      const readName = reader()
-      if (readName === undefined) {
-        throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', 'ENS names need Ethereum, which is not configured here')
-      }
-      const result = await readName(name, work)
-      if ('unresolved' in result) {
-        throw new CodedError('NOT_FOUND', `Cannot find a wallet for "${name}": ${result.unresolved}`)
-      }
-      return result
-    },
+    read: ({ name }, { work }) => requireWallet(reader(), name, work),
     untilMs: ({ untilMs }) => untilMs,
     present: ({ block, wallet }, { name }) => ({
       data: { name, wallet },

@@ -6,6 +6,7 @@ import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
 import {
   configuredChainId,
   documented,
+  EVM_WALLET,
   evmAddress,
   flag,
   missingWith,
@@ -30,8 +31,9 @@ export const walletAddress = v.pipe(
     return NEVER
   }),
   documented({
-    oneOf: [textSchema(EVM_ADDRESS), textSchema(SOLANA_ADDRESS)],
-    description: 'EVM address, in mixed case with a right checksum, or Solana address, base58.',
+    oneOf: [textSchema(EVM_WALLET), textSchema(SOLANA_ADDRESS)],
+    description:
+      'EVM address, in mixed case with a right checksum, a name of ENS (`X-Wallet` says its address), or Solana address, base58.',
   }),
 )
 
@@ -43,8 +45,9 @@ const historicalWallet = v.pipe(
   v.check((text) => !isBase58Address(text), SOLANA_REFUSED),
   evmAddress,
   documented({
-    ...textSchema(EVM_ADDRESS),
-    description: 'EVM address; in mixed case its checksum must be right. Endpoints of Solana keep no past state.',
+    ...textSchema(EVM_WALLET),
+    description:
+      'EVM address, in mixed case with a right checksum, or a name of ENS; `X-Wallet` says its address. Endpoints of Solana keep no past state.',
   }),
 )
 

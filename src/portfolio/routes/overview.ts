@@ -26,7 +26,7 @@ const wallets = v.pipe(
   v.metadata({ lengthMax: TARGET_LENGTH_MAX }),
   documented({
     type: 'string',
-    description: `Up to ${WALLETS_MAX} EVM or Solana addresses, separated by commas.`,
+    description: `Up to ${WALLETS_MAX} EVM or Solana addresses or names of ENS, separated by commas.`,
     examples: ['0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'],
   }),
 )

@@ -17,6 +17,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { createRequestIdGenerator } from '../../../src/lib/request_id.ts'
 import { createMcp } from '../../../src/mcp/gateway.ts'
+import { createWalletNameReader } from '../../../src/portfolio/name/routes.ts'
 import { createReceiptIssuer } from '../../../src/receipt/issuer.ts'
 import type { PublishedKey } from '../../../src/receipt/keys.ts'
 import { type Payload, parsePayload } from '../../../src/receipt/payload.ts'
@@ -105,6 +106,7 @@ export function stageOver(
     aliases: familyAliases(config.families),
     gate,
     gateway: createMcp({ routes, origins: [], sessionId: () => crypto.randomUUID(), clock }),
+    readName: createWalletNameReader({ connect: () => services }),
     receiptIssuer: createReceiptIssuer({
       config,
       connect: () => services,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { chainIdWith, choice, evmAddress, limit, page } from '../../../http/request/input.ts'
+import { chainIdWith, choice, evmWallet, limit, page } from '../../../http/request/input.ts'
 import { createPagination } from '../../../http/route/page.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
@@ -24,7 +24,7 @@ export function eventsRoute(options: {
   const { chainIds, markets, reader, history, events } = options
   const input = v.object({
     chain_id: chainIdWith(NAME, chainIds),
-    wallet: evmAddress,
+    wallet: evmWallet,
     market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT),
     type: v.optional(v.pipe(choice(LENDING_EVENT_TYPES), v.description('Events of this kind only.'))),
     page,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SNAPSHOTS_MAX } from '../../../finance/series/series.ts'
-import { chainIdWith, evmAddress, wholeNumber } from '../../../http/request/input.ts'
+import { chainIdWith, evmWallet, wholeNumber } from '../../../http/request/input.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { presentSnapshots, snapshotsOutput } from '../../lending/present.ts'
 import type { LendingSeries } from '../../lending/series.ts'
@@ -22,7 +22,7 @@ export function snapshotsRoute(options: {
   const { chainIds, markets, reader, series } = options
   const input = v.object({
     chain_id: chainIdWith(NAME, chainIds),
-    wallet: evmAddress,
+    wallet: evmWallet,
     market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT),
     max_snapshots: v.optional(
       v.pipe(

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { configuredChainId, evmAddress, limit, moment, momentRule, page } from '../../../http/request/input.ts'
+import { configuredChainId, evmWallet, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
@@ -31,7 +31,7 @@ export function listRoute<
   const receipts = (isEnumerable ? receipt : {}) as typeof receipt
   const input = v.pipe(
     v.object({
-      wallet: evmAddress,
+      wallet: evmWallet,
       status: inactiveStatus,
       full: fullParameter,
       chain_id: v.optional(configuredChainId(chainIds)),

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Address, Hex } from 'viem'
 import {
   configuredChainId,
-  evmAddress,
+  evmWallet,
   limit,
   moment,
   momentRule,
@@ -33,7 +33,7 @@ export function listRoute(options: {
 }): Route {
   const input = v.pipe(
     v.object({
-      wallet: evmAddress,
+      wallet: evmWallet,
       chain_id: v.optional(configuredChainId(options.chainIds)),
       market_id: v.optional(marketId),
       target_health_factor: targetHealthFactor,

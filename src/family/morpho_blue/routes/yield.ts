@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Hex } from 'viem'
-import { chainIdWith, evmAddress, moment, momentRule, targetHealthFactor } from '../../../http/request/input.ts'
+import { chainIdWith, evmWallet, moment, momentRule, targetHealthFactor } from '../../../http/request/input.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
 import { CodedError, UnavailableError } from '../../../lib/error.ts'
@@ -23,7 +23,7 @@ export function yieldRoute(options: {
   const input = v.pipe(
     v.object({
       chain_id: chainIdWith(NAME, options.chainIds),
-      wallet: evmAddress,
+      wallet: evmWallet,
       market_id: marketId,
       target_health_factor: targetHealthFactor,
       ...moment,

@@ -149,7 +149,9 @@ describe('openapiDocument()', () => {
       500: ['API_ENDPOINT_NOT_CONFIGURED', 'INTERNAL_ERROR'],
       503: ['SERVICE_UNAVAILABLE'],
     }
-    expect(codes('/v1/positions/uniswap-v3', 'get')).toEqual(common)
+    // A wallet may have a name, which may be unknown.
+    const named = { ...common, 404: ['NOT_FOUND', 'ORGANIZATION_NOT_FOUND'] }
+    expect(codes('/v1/positions/uniswap-v3', 'get')).toEqual(named)
     expect(codes('/v1/lending/kamino/position/{obligation_address}/yield', 'get')).toEqual({
       ...common,
       403: ['ACCOUNT_SUSPENDED', 'ENDPOINT_DISABLED', 'FEATURE_DISABLED'],
@@ -157,7 +159,7 @@ describe('openapiDocument()', () => {
       502: ['UPSTREAM_ERROR'],
     })
     const body = { 408: ['INVALID_REQUEST'], 413: ['INVALID_REQUEST'], 415: ['INVALID_REQUEST'] }
-    expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...common, ...body })
+    expect(codes('/v1/lending/aave-v3/batch', 'post')).toEqual({ ...named, ...body })
   })
 
   test('every operation of the service has the answers of the headers and formats that it takes', () => {
