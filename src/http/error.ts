@@ -63,10 +63,19 @@ export function toHttpFailure(error: unknown, options: { readonly badGateway: bo
     return toFailure(error.code, error.message, { 'retry-after': String(error.retryAfterSec), ...progress })
   }
   if (error instanceof UpstreamError && !options.badGateway) return toFailure('SERVICE_UNAVAILABLE', error.message)
-  if (error instanceof CodedError) return toFailure(error.code, error.message)
+  if (error instanceof CodedError) return toFailure(error.code, error.message, nameParameter(error))
   // The service ended the work; disconnected callers get no answer.
   if (error instanceof AbortedError) return toFailure('SERVICE_UNAVAILABLE', 'Cannot answer now')
   return toFailure('INTERNAL_ERROR', 'Cannot answer because of an internal error')
+}
+
+/** Every message about a parameter or a field begins with its name. */
+const PARAMETER = /^Cannot read parameter "(\w+)/
+
+/** Says in a header what a failure is about, for programs: the body has no field for it. */
+function nameParameter({ message }: CodedError): Readonly<Record<string, string>> {
+  const name = PARAMETER.exec(message)?.[1]
+  return name === undefined ? {} : { 'x-error-param': name }
 }
 
 /** Formats `percent=37, left=1234, unit=blocks`, a dictionary of RFC 9651; the percentage alone if no more is known. */

@@ -15,6 +15,7 @@ export const HEADERS = {
     'string',
     'Only if figures of the past rest on the word of one endpoint: ids of those chains, comma-separated. Nothing showed that its state was that of the block, or it alone says that a deployment did not stand, or gave logs, past prices or midnights; no other endpoint gave the same.',
   ),
+  'X-Error-Param': header('string', 'Only if one parameter or field is wrong or missing: its name.'),
   'X-Wallet': header(
     'string',
     'Only if the request named a wallet: `name.eth=0x…`, comma-separated; the answer, its links and its receipt have the address.',

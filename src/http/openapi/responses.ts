@@ -66,6 +66,7 @@ export const DESCRIPTIONS_BY_STATUS: Readonly<Record<number, string>> = {
 }
 
 const HEADERS_BY_STATUS: Readonly<Record<number, readonly string[]>> = {
+  400: ['X-Error-Param'],
   401: ['WWW-Authenticate'],
   405: ['Allow'],
   409: ['Retry-After'],

@@ -8,6 +8,7 @@ const EXPOSED = [
   'x-as-of',
   'x-unwitnessed',
   'x-wallet',
+  'x-error-param',
   'x-snapshots-from',
   'x-progress',
   'idempotency-replayed',
