@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** Order matters: later styles override earlier ones. */
-const STYLES = ['base', 'parts', 'explore', 'what_if', 'life', 'account', 'text'].map((name) => `style/${name}.css`)
+const STYLES = ['base', 'parts', 'explore', 'worth', 'rows', 'what_if', 'life', 'account', 'text'].map(
+  (name) => `style/${name}.css`,
+)
 const SCRIPT = /^\w+\/main\.tsx$/
 
 /**

@@ -94,23 +94,25 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWal
       <p class="fault" id={`${id}f`} role="alert">
         {fault}
       </p>
-      {atTime && (
-        <details class="as-of" open={isPast}>
-          <summary>{isPast ? 'As of a past moment' : 'As of now'}</summary>
-          <label for={`${id}t`}>As of (UTC)</label>
-          <input id={`${id}t`} type="datetime-local" value={moment.replace(/Z$/, '')} onInput={changeMoment} />
-          <p class="soft">
-            Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past. A
-            name is looked up as it is now. Leave it empty for now.
-          </p>
-        </details>
-      )}
-      {prices !== undefined && (
-        <details class="as-of">
-          <summary>What it costs</summary>
-          <p class="soft">{prices}</p>
-        </details>
-      )}
+      <div class="ask-more">
+        {atTime && (
+          <details class="as-of" open={isPast}>
+            <summary>{isPast ? 'As of a past moment' : 'As of now'}</summary>
+            <label for={`${id}t`}>As of (UTC)</label>
+            <input id={`${id}t`} type="datetime-local" value={moment.replace(/Z$/, '')} onInput={changeMoment} />
+            <p class="soft">
+              Every figure is then read at the last block at or before that moment, but on Solana, which keeps no past.
+              A name is looked up as it is now. Leave it empty for now.
+            </p>
+          </details>
+        )}
+        {prices !== undefined && (
+          <details class="as-of">
+            <summary>What it costs</summary>
+            <p class="soft">{prices}</p>
+          </details>
+        )}
+      </div>
       {large && recent.length > 0 && (
         <p class="recent">
           <span class="soft">In this tab:</span>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { walletKind } from '../lib/address.ts'
 import type { Failure } from '../lib/api.ts'
 import type { View, WalletView } from '../lib/link.ts'
+import type { PortfolioBalance, ToDo } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
 import { useEffect, useState } from '../lib/view.ts'
 import { Choice } from '../part/field.tsx'
@@ -24,8 +25,7 @@ import { createPlan } from './requests/plan.ts'
 import { isPending } from './requests/polling.tsx'
 import { EmptyFamilies, Section } from './section.tsx'
 import { Summary } from './summary.tsx'
-import type { Total } from './total.ts'
-import { computeTotal } from './total.ts'
+import { sumTargetCredits } from './total.ts'
 
 interface ResultProps {
   readonly context: Context
@@ -34,11 +34,21 @@ interface ResultProps {
   readonly spent: number | undefined
   /** Of all wallets. */
   readonly targetCredits: number
-  readonly onTotal: (total: Total) => void
+  /** Of this wallet. */
+  readonly toDo: readonly ToDo[]
+  readonly wanted: Wanted | undefined
+  readonly onTargetCredits: (credits: number) => void
+  readonly onBalance: (balance: PortfolioBalance['data'] | 'failed') => void
+}
+
+/** A thing to do whose row was asked for; `at` counts how often. */
+export interface Wanted {
+  readonly toDo: ToDo
+  readonly at: number
 }
 
 /** All parts of one wallet. */
-export function Result({ context, setView, spent, targetCredits, onTotal }: ResultProps) {
+export function Result({ context, setView, spent, targetCredits, onTargetCredits, onBalance }: ResultProps) {
   const { catalog, view, key } = context
   const [more, setMore] = useState<Record<string, number>>({})
   const pages = (list: ListKey) => (list.family === 'closed' ? 0 : 1) + (more[formatListKey(list)] ?? 0)
@@ -47,8 +57,8 @@ export function Result({ context, setView, spent, targetCredits, onTotal }: Resu
   const [round, setRound] = useState(0)
   const [presses, setPresses] = useState(0)
   const causes = groupCauses(parts)
-  const total = computeTotal(parts)
-  useEffect(() => onTotal(total), [total.net, total.state, total.missing, total.targetCredits])
+  const ownCredits = sumTargetCredits(parts)
+  useEffect(() => onTargetCredits(ownCredits), [ownCredits])
   const pending = parts.filter(({ answer }) => isPending(answer))
   const listParts = (family: RequestedPart['family']) => parts.filter((part) => part.family === family)
   const add = (list: ListKey) => () => setMore({ ...more, [formatListKey(list)]: (more[formatListKey(list)] ?? 0) + 1 })
@@ -120,7 +130,7 @@ export function Result({ context, setView, spent, targetCredits, onTotal }: Resu
       )}
       {summed && catalog.portfolio && (
         <Guard>
-          <Portfolio context={context} round={round} isReported={isReported} />
+          <Portfolio context={context} round={round} isReported={isReported} onBalance={onBalance} />
         </Guard>
       )}
       {families.map(({ title, parts: ownParts, aside, lead, draw }) => (

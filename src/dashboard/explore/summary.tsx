@@ -1,5 +1,4 @@
 import type { Catalog } from '../lib/catalog.ts'
-import { SOLANA_CHAIN_ID } from '../lib/catalog.ts'
 import { isPositive, sumDollars } from '../lib/decimal.ts'
 import type { AaveList, PositionList } from '../lib/shapes.ts'
 import { formatMoment, pluralize } from '../lib/time.ts'
@@ -19,130 +18,77 @@ interface SummaryProps {
   readonly spent: number | undefined
 }
 
-/** Totals of the results so far, and the progress of the requests. */
+/** Blocks, price and progress of the requests for positions, and what is to collect from those that were read. */
 export function Summary({ label, parts, pending, catalog, spent }: SummaryProps) {
-  const { liquidity, fees, withdrawn, mixed, netWorths, obligations, added, unpriced, barred, notLoaded } =
-    collectFigures(parts)
-  const answered = parts.filter(({ answer }) => answer !== undefined).length
-  const failed = parts.filter(
-    (part) => part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' && !pending.includes(part),
-  ).length
-  const isLoading = answered < parts.length || pending.length > 0
-  const wasRead = (family: string) => parts.some((part) => part.family === family && part.answer?.ok)
-  const wasAllRead = parts.every(({ family }) => !['liquidity', 'aave', 'kamino'].includes(family) || wasRead(family))
-  const evm = parts.some(({ chainId }) => chainId !== SOLANA_CHAIN_ID)
-  const lending = evm ? 'Aave' : 'Kamino'
+  const { fees, withdrawn, mixed, notLoaded } = collectFigures(parts)
+  const { read, failed, isLoading } = countParts(parts, pending)
   const blocks = new Set(
     parts.flatMap(({ answer }) => (answer?.ok ? answer.asOf : [])).map((each) => `${each.chainId}:${each.block}`),
   )
   const times = parts.flatMap(({ answer }) => (answer?.ok ? [answer.atSec] : []))
+  const toCollect = [
+    ['Uncollected fees', sumDollars(fees)],
+    ['Withdrawn, not collected', sumDollars(withdrawn)],
+    ['Either, not separated yet', sumDollars(mixed)],
+  ] as const
   return (
     <section class="summary" aria-label={label}>
       <div class="total">
-        <p class="total-name">Open liquidity and {lending}, net</p>
-        <p class="total-value">
-          <Sum values={[...liquidity, ...netWorths]} isLoading={isLoading} isKnown={wasAllRead} />
-        </p>
         <p class="soft">
-          {answered < parts.length ? 'So far, ' : ''}read at {pluralize(blocks.size, 'block')}
-          {times.length > 0 && `, ${formatMoment(Math.min(...times))}`},{' '}
-          {spent === undefined
-            ? `its lists for ${pluralize(sumCredits(parts), 'credit')}`
-            : `for ${pluralize(spent, 'credit')}`}
-          .
-          {unpriced > 0 && (
+          {read === 0 && !isLoading ? (
+            <b class="bad">Nothing could be read, and nothing was charged for it.</b>
+          ) : (
             <>
-              {' '}
-              {pluralize(unpriced, 'position')} without a price {unpriced === 1 ? 'is' : 'are'} not in it.
+              {isLoading ? 'So far, ' : ''}read at {pluralize(blocks.size, 'block')}
+              {times.length > 0 && `, ${formatMoment(Math.min(...times))}`},{' '}
+              {spent === undefined
+                ? `its lists for ${pluralize(sumCredits(parts), 'credit')}`
+                : `for ${pluralize(spent, 'credit')}`}
+              .
             </>
           )}
-          {barred > 0 && (
-            <>
-              {' '}
-              {pluralize(barred, 'position')} without a known withdrawal {barred === 1 ? 'is' : 'are'} not in it.
-            </>
-          )}
-          {notLoaded > 0 && (
-            <>
-              {' '}
-              {pluralize(notLoaded, 'position')} not shown yet {notLoaded === 1 ? 'is' : 'are'} not in it.
-            </>
-          )}
-          {added > 0 && (
-            <>
-              {' '}
-              {pluralize(added, 'added obligation')} {added === 1 ? 'is' : 'are'} not in it.
-            </>
-          )}
-          {failed > 0 && (
+          {notLoaded > 0 && <> {pluralize(notLoaded, 'open position')} of the lists not shown yet.</>}
+          {read > 0 && failed > 0 && (
             <>
               {' '}
               <b class="bad">{pluralize(failed, 'part')} could not be read, so this is not all.</b>
             </>
           )}
         </p>
+        <DefinitionList
+          rows={toCollect.flatMap(([name, usd]) => (isPositive(usd) ? [[name, <Usd value={usd} />] as const] : []))}
+        />
       </div>
-      <DefinitionList
-        rows={[
-          ['Liquidity', <Sum values={liquidity} isLoading={isLoading} isKnown={wasRead('liquidity')} />],
-          [
-            'of it uncollected fees',
-            <Sum
-              values={fees}
-              isLoading={isLoading}
-              isKnown={wasRead('liquidity') && (fees.length > 0 || mixed.length === 0)}
-            />,
-          ],
-          ...(isPositive(sumDollars(withdrawn))
-            ? [['of it withdrawn, not collected', <Usd value={sumDollars(withdrawn)} />] as const]
-            : []),
-          ...(mixed.length > 0 ? [['of it either, not separated', <Usd value={sumDollars(mixed)} />] as const] : []),
-          [
-            `${lending} collateral − debt`,
-            <Sum values={netWorths} isLoading={isLoading} isKnown={wasRead(evm ? 'aave' : 'kamino')} />,
-          ],
-          ...(evm ? [] : [['Kamino obligations', wasRead('kamino') ? obligations : 'unknown'] as const]),
-        ]}
-      />
-      <Progress parts={parts} pending={pending} catalog={catalog} answered={answered} />
+      <Progress parts={parts} pending={pending} catalog={catalog} />
     </section>
   )
 }
 
-interface SumProps {
-  readonly values: readonly string[]
-  readonly isKnown: boolean
-  readonly isLoading: boolean
-}
-
-/** Sum of loaded figures; shows no zero if none was loaded. */
-function Sum({ values, isKnown, isLoading }: SumProps) {
-  if (isKnown) return <Usd value={sumDollars(values)} />
-  return isLoading ? (
-    <i class="skeleton-figure">
-      <span class="visually-hidden">being read</span>
-    </i>
-  ) : (
-    <span class="absent">not read</span>
-  )
+/** Counts what was read, also that there is nothing; `failed`: what could not be. */
+export function countParts(parts: readonly RequestedPart[], pending: readonly RequestedPart[]) {
+  const failed = parts.filter(
+    (part) => part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' && !pending.includes(part),
+  ).length
+  const waiting = parts.filter(({ answer }) => answer === undefined).length + pending.length
+  return { read: parts.length - failed - waiting, failed, isLoading: waiting > 0 }
 }
 
 interface ProgressProps {
   readonly parts: readonly RequestedPart[]
   readonly pending: readonly RequestedPart[]
   readonly catalog: Catalog
-  readonly answered: number
 }
 
 /** All parts with their states. */
-function Progress({ parts, pending, catalog, answered }: ProgressProps) {
+function Progress({ parts, pending, catalog }: ProgressProps) {
+  const { read, failed, isLoading } = countParts(parts, pending)
   const families = [...new Set(parts.map(({ family }) => family))]
   return (
     <div class="progress">
       <p class="progress-line">
-        <progress max={parts.length} value={answered} aria-label="Parts answered" />
-        <span role="status">
-          {answered} of {parts.length} answered
+        {isLoading && <progress max={parts.length} value={read + failed} aria-label="Parts asked for" />}
+        <span role="status" data-settled={!isLoading}>
+          {isLoading ? `${read} of ${parts.length} read` : formatOutcome(read, failed)}
         </span>
       </p>
       {families.map((family) => (
@@ -155,6 +101,12 @@ function Progress({ parts, pending, catalog, answered }: ProgressProps) {
       ))}
     </div>
   )
+}
+
+/** Says how much could be read once nothing is under way: a failure counts as no reading. */
+export function formatOutcome(read: number, failed: number) {
+  const all = pluralize(read + failed, 'part')
+  return failed === 0 ? `All of ${all} read` : `${read} of ${all} read, ${failed} could not be`
 }
 
 interface ChipsProps {
@@ -183,7 +135,7 @@ function Chips({ parts, pending, catalog }: ChipsProps) {
         ))}
       {first && (
         <span class="chip failed">
-          {failed.length === 1 ? first.name : `${failed.length} others`}
+          {failed.length === 1 ? first.name : `${failed.length}${failed.length < states.length ? ' others' : ''}`}
           <i>failed</i>
         </span>
       )}

@@ -1,15 +1,27 @@
 import { shortenAddress, walletKind } from '../lib/address.ts'
 import type { Catalog } from '../lib/catalog.ts'
+import { SOLANA_CHAIN_ID } from '../lib/catalog.ts'
 import type { View } from '../lib/link.ts'
+import { toWalletId } from '../lib/link.ts'
 import { getStoredName } from '../lib/session.ts'
+import type { PortfolioBalance, WalletOverview } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
 import { useRef, useState } from '../lib/view.ts'
 import { Copy } from '../part/copy.tsx'
-import { DefinitionList, Usd } from '../part/figure.tsx'
 import type { Context } from './page.tsx'
+import { AnswerSource } from './receipt.tsx'
+import { Offer } from './requests/offer.tsx'
+import { formatQuery } from './requests/plan.ts'
+import type { Outcome } from './requests/polling.tsx'
+import { isPending, usePolledAnswer } from './requests/polling.tsx'
+import type { Wanted } from './result.tsx'
 import { Result } from './result.tsx'
-import type { Total } from './total.ts'
-import { sumTotals } from './total.ts'
+import { sumBalances, toWorth } from './worth/figures.ts'
+import { Places } from './worth/places.tsx'
+import { WorthScreen } from './worth/screen.tsx'
+import { ToDoList } from './worth/to_do.tsx'
+
+type Balance = PortfolioBalance['data']
 
 interface WalletsProps {
   readonly wallets: readonly string[]
@@ -20,103 +32,109 @@ interface WalletsProps {
   readonly spent: number
 }
 
-/** The wallets of a view, one below the other. Several wallets have a common total first. */
+/** The wallets of a view: what they are worth together and what is to do first, then the positions of each. */
 export function Wallets({ wallets, apiKey, catalog, view, setView, spent }: WalletsProps) {
-  const [totals, setTotals] = useState<Readonly<Record<string, Total>>>({})
+  const [credits, setCredits] = useState<Readonly<Record<string, number>>>({})
+  const [balances, setBalances] = useState<Readonly<Record<string, Balance | 'failed'>>>({})
+  const [wanted, setWanted] = useState<Wanted | undefined>(undefined)
   const paid = useRef<Context['paid']>(new Map()).current
   const pressed = useRef<Context['pressed']>(new Set()).current
   const isOne = wallets.length === 1
-  const onTotal = (wallet: string) => (total: Total) => setTotals((before) => ({ ...before, [wallet]: total }))
   const createView = (wallet: string) => ({
     ...view,
     wallet,
     label: (name: string) => (isOne ? name : `${name} of ${shortenAddress(wallet)}`),
   })
-  const targetCredits = wallets.reduce((sum, wallet) => sum + (totals[wallet]?.targetCredits ?? 0), 0)
-  const sections = wallets.map((wallet) => {
-    const context = { key: apiKey, catalog, view: createView(wallet), paid, pressed }
-    const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
-    return (
-      <div class="wallet" key={wallet}>
-        <Title wallet={wallet} view={view} onRemove={isOne ? undefined : remove} />
-        <Result
-          context={context}
-          setView={setView}
-          spent={isOne ? spent : undefined}
-          targetCredits={targetCredits}
-          onTotal={onTotal(wallet)}
-        />
-      </div>
-    )
-  })
+  const targetCredits = wallets.reduce((sum, wallet) => sum + (credits[wallet] ?? 0), 0)
+  const served = wallets.filter((wallet) => isServed(wallet, catalog))
+  const isTold = catalog.overview && view.asOf === '' && served.length > 0
+  const query = formatQuery({ wallet: served.join(',') })
+  const overview = usePolledAnswer<WalletOverview>(isTold ? `v1/wallet/overview?${query}` : undefined, apiKey, { paid })
+  const worth = isTold ? readOverview(overview.answer) : readBalances(wallets, balances, view)
+  const toDo = worth === undefined || worth === 'failed' ? [] : (worth.now?.toDo ?? [])
+  const again = isTold && (
+    <ReadAgain answer={overview.answer} onPress={overview.again} credits={catalog.credits.overview} />
+  )
+  const names = wallets.length === 1 ? 'Worth' : `${pluralize(wallets.length, 'wallet')} together`
   return (
     <>
-      {!isOne && <Together wallets={wallets} totals={totals} spent={spent} isPast={view.asOf !== ''} />}
-      {sections}
+      {isOne ? (
+        <Title wallet={wallets[0] as string} view={view} onRemove={undefined} />
+      ) : (
+        <div class="title">
+          <h1>{pluralize(wallets.length, 'wallet')}</h1>
+          <CopyLink />
+          {view.asOf !== '' && <PastBadge asOf={view.asOf} />}
+        </div>
+      )}
+      <WorthScreen title={names} worth={worth} catalog={catalog} again={again} />
+      <ToDoList
+        toDo={toDo}
+        catalog={catalog}
+        areMany={!isOne}
+        onShow={(each) => setWanted({ toDo: each, at: (wanted?.at ?? 0) + 1 })}
+      />
+      {worth !== undefined && worth !== 'failed' && worth.now && <Places now={worth.now} catalog={catalog} />}
+      {overview.answer?.ok && <AnswerSource answer={overview.answer} context={{ key: apiKey, catalog }} />}
+      {wallets.map((wallet) => {
+        const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
+        return (
+          <div class="wallet" key={wallet}>
+            {!isOne && <Title wallet={wallet} view={view} onRemove={remove} />}
+            <Result
+              context={{ key: apiKey, catalog, view: createView(wallet), paid, pressed }}
+              setView={setView}
+              spent={isOne ? spent : undefined}
+              targetCredits={targetCredits}
+              toDo={toDo.filter((each) => toWalletId(each.wallet) === toWalletId(wallet))}
+              wanted={wanted}
+              onTargetCredits={(count) => setCredits((before) => ({ ...before, [wallet]: count }))}
+              onBalance={(balance) => setBalances((before) => ({ ...before, [wallet]: balance }))}
+            />
+          </div>
+        )
+      })}
     </>
   )
 }
 
-interface TogetherProps {
-  readonly wallets: readonly string[]
-  readonly totals: Readonly<Record<string, Total>>
-  readonly spent: number
-  readonly isPast: boolean
+/** True if this service reads wallets of the kind. */
+function isServed(wallet: string, { kamino, liquidity, names }: Catalog) {
+  if (walletKind(wallet) === 'evm') return [...names.keys()].some((id) => id !== SOLANA_CHAIN_ID)
+  return kamino || liquidity.some(({ chains }) => chains.includes(SOLANA_CHAIN_ID))
 }
 
-function Together({ wallets, totals, spent, isPast }: TogetherProps) {
-  const { net, isLoading, unread, partial, missing } = sumTotals(wallets.map((wallet) => totals[wallet]))
-  const drawNet = (wallet: string) => {
-    const total = totals[wallet]
-    if (total?.net !== undefined) return <Usd value={total.net} />
-    if (total === undefined || total.state === 'loading') return <span class="absent">being read</span>
-    const isSolanaPast = isPast && walletKind(wallet) === 'solana'
-    return <span class="absent">{isSolanaPast ? 'not shown as of a past moment' : 'not read'}</span>
-  }
+function readOverview(answer: Outcome<WalletOverview>) {
+  if (answer === undefined || isPending(answer)) return undefined
+  return answer.ok ? toWorth(answer.body.data) : ('failed' as const)
+}
+
+/** What wallets were worth at a past moment, once each balance has come. Solana keeps no past. */
+function readBalances(wallets: readonly string[], balances: Readonly<Record<string, Balance | 'failed'>>, view: View) {
+  const asked = wallets.filter((wallet) => view.asOf === '' || walletKind(wallet) === 'evm')
+  const answers = asked.map((wallet) => balances[wallet])
+  if (answers.includes(undefined)) return undefined
+  const read = answers.filter((each) => each !== undefined && each !== 'failed')
+  return sumBalances(read, wallets.length - read.length)
+}
+
+interface ReadAgainProps {
+  readonly answer: Outcome<WalletOverview>
+  readonly onPress: () => void
+  /** Of a part. */
+  readonly credits: number
+}
+
+/** Button that reads the overview anew: what was read costs again, a failure cost nothing. */
+function ReadAgain({ answer, onPress, credits }: ReadAgainProps) {
+  if (answer === undefined) return null
+  const price = answer.ok ? `about ${pluralize((answer.credits ?? 0) || credits, 'credit')}` : 'nothing was charged'
   return (
-    <section class="summary together" aria-label="All wallets">
-      <div class="total">
-        <h1 class="total-name">{pluralize(wallets.length, 'wallet')}, net</h1>
-        <p class="total-value">
-          {net === undefined ? (
-            <span class="absent">{isLoading ? 'being read' : 'not read'}</span>
-          ) : (
-            <Usd value={net} />
-          )}
-        </p>
-        <p class="soft">
-          <CopyLink /> {isLoading ? 'So far, ' : ''}for {pluralize(spent, 'credit')}.
-          {unread > 0 && (
-            <>
-              {' '}
-              <b class="bad">
-                {pluralize(unread, 'wallet')} {unread === 1 ? 'is' : 'are'} not in it.
-              </b>
-            </>
-          )}
-          {partial > 0 && (
-            <>
-              {' '}
-              <b class="bad">Not all of {pluralize(partial, 'wallet')} could be read.</b>
-            </>
-          )}
-          {missing > 0 && (
-            <>
-              {' '}
-              {pluralize(missing, 'position')} {missing === 1 ? 'is' : 'are'} not in it.
-            </>
-          )}
-        </p>
-      </div>
-      <DefinitionList
-        rows={wallets.map((wallet) => [
-          <>
-            <span class="mono">{shortenAddress(wallet)}</span> {getStoredName(wallet)}
-          </>,
-          drawNet(wallet),
-        ])}
-      />
-    </section>
+    <p class="more">
+      <Offer price={price} onPress={onPress}>
+        Read it again
+      </Offer>
+    </p>
   )
 }
 
@@ -156,7 +174,11 @@ function Title({ wallet, view: { asOf }, onRemove }: TitleProps) {
       ) : (
         <CopyLink />
       )}
-      {asOf !== '' && <span class="badge warn">as of {asOf.replace('T', ' ').replace('Z', ' UTC')}</span>}
+      {asOf !== '' && onRemove === undefined && <PastBadge asOf={asOf} />}
     </div>
   )
+}
+
+function PastBadge({ asOf }: { asOf: string }) {
+  return <span class="badge warn">as of {asOf.replace('T', ' ').replace('Z', ' UTC')}</span>
 }

@@ -47,6 +47,7 @@ interface Document {
 }
 
 const PORTFOLIO = '/v1/portfolio/balance'
+const OVERVIEW = '/v1/wallet/overview'
 const PROTOCOLS: readonly Protocol[] = ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool']
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
@@ -69,6 +70,7 @@ function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': expl
     aaveChains: getChainIds(paths[AAVE]),
     morphoChains: getChainIds(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
+    overview: paths[OVERVIEW] !== undefined,
     kamino: paths[KAMINO_LIST] !== undefined,
     snapshots: paths[`${AAVE}/position/{chain_id}/snapshots`] !== undefined,
     events: paths[`${AAVE}/position/{chain_id}/events`] !== undefined,
@@ -120,6 +122,7 @@ function collectCredits(paths: Readonly<Record<string, Path>>) {
     morpho: getCredits(paths['/v1/lending/morpho-blue']),
     morphoYield: getCredits(paths['/v1/lending/morpho-blue/position/{chain_id}/yield']),
     portfolio: getCredits(paths[PORTFOLIO]),
+    overview: getCredits(paths[OVERVIEW]),
     row: getCredits(paths['/v1/portfolio/assets']),
     exit: getCredits(paths['/v1/portfolio/exit']),
     trigger: paths['/v1/triggers']?.post?.['x-charge']?.credits ?? 0,

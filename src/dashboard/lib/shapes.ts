@@ -56,6 +56,8 @@ export type KaminoRisk = Success<paths['/v1/lending/kamino/position/{obligation_
 
 export type EnsName = Success<paths['/v1/names']['get']>
 export type PortfolioBalance = Success<paths['/v1/portfolio/balance']['get']>
+export type WalletOverview = Success<paths['/v1/wallet/overview']['get']>
+export type ToDo = Schemas['ToDo']
 export type PortfolioExit = Success<paths['/v1/portfolio/exit']['get']>
 export type PortfolioSnapshots = Success<paths['/v1/portfolio/snapshots']['get']>
 export type Asset = Schemas['Asset']

@@ -27,10 +27,11 @@ interface PortfolioProps {
   readonly round: number
   /** Whether a notice shows this failure already. */
   readonly isReported: (failure: Failure) => boolean
+  readonly onBalance: (balance: Balance | 'failed') => void
 }
 
 /** Net worth of the wallet on all chains of its kind, and the rows that are not counted. */
-export function Portfolio({ context, round, isReported }: PortfolioProps) {
+export function Portfolio({ context, round, isReported, onBalance }: PortfolioProps) {
   const { view, key } = context
   const past: Record<string, string> = view.asOf === '' ? {} : { at_time: view.asOf }
   const query = formatQuery({ wallet: view.wallet, ...past, allow_partial: 'true' })
@@ -40,6 +41,9 @@ export function Portfolio({ context, round, isReported }: PortfolioProps) {
   useEffect(() => {
     if (round > 0 && answer?.ok === false) again()
   }, [round])
+  useEffect(() => {
+    if (answer !== undefined && !isPending(answer)) onBalance(answer.ok ? answer.body.data : 'failed')
+  }, [answer])
   if (answer?.ok === false && !isPending(answer) && isReported(answer)) return null
   return (
     <section class="family" aria-label={view.label('Portfolio')}>
