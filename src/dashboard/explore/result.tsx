@@ -1,29 +1,30 @@
-import type { ComponentChildren } from 'preact'
 import { walletKind } from '../lib/address.ts'
 import type { Failure } from '../lib/api.ts'
 import type { View, WalletView } from '../lib/link.ts'
-import type { PortfolioBalance, ToDo } from '../lib/shapes.ts'
+import { getCardsShown } from '../lib/session.ts'
+import type { AssetList, PortfolioBalance, PositionList, ToDo } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
 import { useEffect, useState } from '../lib/view.ts'
 import { Choice } from '../part/field.tsx'
 import { Guard } from '../part/guard.tsx'
-import { EmptyState } from '../part/notice.tsx'
-import { AavePart } from './lending/aave.tsx'
-import { KaminoAdded, KaminoPart } from './lending/kamino.tsx'
-import { MorphoPart } from './lending/morpho.tsx'
+import { EmptyState, ProgressNotice, Skeleton } from '../part/notice.tsx'
+import { KaminoAdded } from './lending/kamino.tsx'
 import { LiquidityBar } from './liquidity/bar.tsx'
 import { HistoriesOffer } from './liquidity/histories.tsx'
-import { AS_LISTED } from './liquidity/order.ts'
-import { LiquidityParts } from './liquidity/part.tsx'
+import { PartFoot } from './liquidity/part_foot.tsx'
 import type { Context } from './page.tsx'
 import { Portfolio } from './portfolio/portfolio.tsx'
+import { AnswerSource } from './receipt.tsx'
 import type { RequestedPart } from './requests/answers.ts'
 import { useAnswers } from './requests/answers.ts'
 import { groupCauses, Notices } from './requests/causes.tsx'
+import { Offer } from './requests/offer.tsx'
 import type { ListKey } from './requests/plan.ts'
-import { createPlan } from './requests/plan.ts'
+import { ASSETS_MAX, createAssetsPlan, createPlan, FAMILY_NAMES, formatPartName } from './requests/plan.ts'
 import { isPending } from './requests/polling.tsx'
-import { EmptyFamilies, Section } from './section.tsx'
+import { collectRows } from './rows/collect.ts'
+import { RowList } from './rows/list.tsx'
+import { EmptyFamilies, isEmpty, PartHead } from './section.tsx'
 import { Summary } from './summary.tsx'
 import { sumTargetCredits } from './total.ts'
 
@@ -48,12 +49,23 @@ export interface Wanted {
 }
 
 /** All parts of one wallet. */
-export function Result({ context, setView, spent, targetCredits, onTargetCredits, onBalance }: ResultProps) {
+export function Result({
+  context,
+  setView,
+  spent,
+  targetCredits,
+  toDo,
+  wanted,
+  onTargetCredits,
+  onBalance,
+}: ResultProps) {
   const { catalog, view, key } = context
   const [more, setMore] = useState<Record<string, number>>({})
   const pages = (list: ListKey) => (list.family === 'closed' ? 0 : 1) + (more[formatListKey(list)] ?? 0)
-  const [order, setOrder] = useState(AS_LISTED)
+  const [assetPages, setAssetPages] = useState(1)
   const { parts, again } = useAnswers(createPlan(view, catalog, pages), key)
+  const isSummed = isCounted(context, parts)
+  const assets = useAnswers(isSummed ? createAssetsPlan(view, assetPages) : [], key)
   const [round, setRound] = useState(0)
   const [presses, setPresses] = useState(0)
   const causes = groupCauses(parts)
@@ -72,8 +84,6 @@ export function Result({ context, setView, spent, targetCredits, onTargetCredits
     return { onMore: add({ family, protocol, chainId }), ...(hasNoClosed && { onClosed: add(closed) }) }
   }
   const evm = walletKind(view.wallet) === 'evm'
-  // Endpoints of Solana keep no past state.
-  const summed = evm || (view.asOf === '' && (catalog.kamino || listParts('liquidity').length > 0))
   const retry = (paths: readonly string[]) => {
     again(...paths)
     setRound(round + 1)
@@ -87,65 +97,152 @@ export function Result({ context, setView, spent, targetCredits, onTargetCredits
     !isSettled || codes.has(code) || (status >= 500 && causes.outages.length === parts.length)
   const target = <Target view={view} credits={targetCredits} setView={setView} />
   const liquidity = [...listParts('liquidity'), ...listParts('closed')]
-  const each = (draw: (part: RequestedPart) => ComponentChildren) => (results: readonly RequestedPart[]) =>
-    results.map(draw)
-  /** Families in order; `draw` renders the parts that have results. */
   const families = [
-    {
-      title: 'Liquidity',
-      parts: liquidity,
-      lead: (
-        <>
-          <LiquidityBar parts={liquidity} order={order} onOrder={setOrder} />
-          <HistoriesOffer parts={liquidity} order={order} context={context} onPress={() => setPresses(presses + 1)} />
-        </>
-      ),
-      draw: (results: readonly RequestedPart[]) => (
-        <LiquidityParts parts={results} context={context} order={order} getOffers={getOffers} />
-      ),
-    },
-    {
-      title: 'Aave V3',
-      parts: listParts('aave'),
-      aside: target,
-      draw: each((part) => <AavePart key={part.path} part={part} context={context} />),
-    },
-    {
-      title: 'Morpho Blue',
-      parts: listParts('morpho'),
-      draw: each((part) => <MorphoPart key={part.path} part={part} context={context} />),
-    },
-    {
-      title: 'Kamino',
-      parts: listParts('kamino'),
-      aside: target,
-      draw: each((part) => <KaminoPart key={part.path} part={part} context={context} />),
-    },
+    { title: 'Liquidity', parts: liquidity },
+    { title: 'Aave V3', parts: listParts('aave') },
+    { title: 'Morpho Blue', parts: listParts('morpho') },
+    { title: 'Kamino', parts: listParts('kamino') },
   ]
+  const rows = collectRows({ parts, assets: listAssets(assets.parts), toDo }, context)
+  const isWaiting = [...pending, ...parts, ...assets.parts].some(({ answer }) => answer === undefined)
   return (
     <>
       {notices}
-      {parts.length > 0 && (
-        <Summary label={view.label('Summary')} parts={parts} pending={pending} catalog={catalog} spent={spent} />
+      {(rows.length > 0 || isWaiting) && (
+        <section class="family" aria-label={view.label('Positions')}>
+          <div class="family-head">
+            <h2>Positions and tokens</h2>
+          </div>
+          <Guard>
+            {rows.length > 0 && (
+              <RowList
+                rows={rows}
+                context={context}
+                wanted={wanted}
+                aside={rows.some(({ kind }) => kind === 'lending') && target}
+              />
+            )}
+          </Guard>
+          {pending.map(
+            ({ answer, ...part }) =>
+              answer?.ok === false &&
+              answer.progress && (
+                <ProgressNotice
+                  key={part.path}
+                  what={`${FAMILY_NAMES[part.family]} on ${formatPartName(catalog, part)}`}
+                  progress={answer.progress}
+                />
+              ),
+          )}
+          {isWaiting && <Skeleton>Reading positions and tokens</Skeleton>}
+          <AssetsFoot
+            parts={assets.parts}
+            context={context}
+            again={assets.again}
+            onMore={() => setAssetPages(assetPages + 1)}
+          />
+          {liquidity.map((part) => {
+            const served = catalog.liquidity.find(({ protocol }) => protocol === part.protocol)
+            if (!part.answer?.ok || served === undefined) return null
+            const list = part.answer.body as PositionList
+            const name = formatPartName(catalog, part)
+            return <PartFoot key={part.path} list={list} served={served} name={name} {...getOffers(part)} />
+          })}
+          <LiquidityBar parts={liquidity} />
+          <HistoriesOffer parts={liquidity} context={context} onPress={() => setPresses(presses + 1)} />
+        </section>
       )}
-      {summed && catalog.portfolio && (
+      {!evm && (
+        <Solana lists={listParts('kamino')} added={listParts('obligation')} context={context} setView={setView} />
+      )}
+      {isSummed && (
         <Guard>
           <Portfolio context={context} round={round} isReported={isReported} onBalance={onBalance} />
         </Guard>
       )}
-      {families.map(({ title, parts: ownParts, aside, lead, draw }) => (
-        <Guard key={title}>
-          <Section title={title} label={view.label(title)} parts={ownParts} catalog={catalog} aside={aside} lead={lead}>
-            {draw}
-          </Section>
-        </Guard>
-      ))}
-      {!evm && (
-        <Solana lists={listParts('kamino')} added={listParts('obligation')} context={context} setView={setView} />
+      {parts.length > 0 && (
+        <Summary label={view.label('Summary')} parts={parts} pending={pending} catalog={catalog} spent={spent} />
       )}
+      <Sources families={families} context={context} />
       <EmptyFamilies families={families} catalog={catalog} />
     </>
   )
+}
+
+function listAssets(parts: readonly RequestedPart[]) {
+  return parts.flatMap(({ answer }) => (answer?.ok ? (answer.body as AssetList).data : []))
+}
+
+interface AssetsFootProps {
+  readonly parts: readonly RequestedPart[]
+  readonly context: Context
+  readonly again: (...paths: readonly string[]) => void
+  readonly onMore: () => void
+}
+
+/** Button for further rows of the portfolio, or why its rows are not shown. */
+function AssetsFoot({ parts, context, again, onMore }: AssetsFootProps) {
+  const last = parts.at(-1)
+  if (last?.answer === undefined) return null
+  if (!last.answer.ok) {
+    return (
+      <p class="more">
+        <span class="bad">Tokens and what no list has could not be read.</span>
+        <button type="button" class="small" onClick={() => again(last.path)}>
+          Read them again
+        </button>
+      </p>
+    )
+  }
+  const { pagination } = last.answer.body as AssetList
+  const left = pagination.total - pagination.page * ASSETS_MAX
+  if (left <= 0) return null
+  const shown = Math.min(left, ASSETS_MAX)
+  return (
+    <p class="more">
+      <Offer price={`up to ${pluralize(shown * context.catalog.credits.row, 'credit')}`} onPress={onMore}>
+        Show {shown} more of the smallest
+      </Offer>
+    </p>
+  )
+}
+
+interface SourcesProps {
+  readonly families: readonly { readonly title: string; readonly parts: readonly RequestedPart[] }[]
+  readonly context: Context
+}
+
+/** Where the figures of all lists are from, with their calls, tables and receipts. */
+function Sources({ families, context }: SourcesProps) {
+  const read = families
+    .map(({ title, parts }) => ({ title, parts: parts.filter((part) => part.answer?.ok && !isEmpty(part)) }))
+    .filter(({ parts }) => parts.length > 0)
+  if (read.length === 0) return null
+  return (
+    <details class="sources" open={getCardsShown()}>
+      <summary>Sources of the lists: blocks, prices, curl, CSV, receipts</summary>
+      {read.map(({ title, parts }) => (
+        <section class="part" aria-label={context.view.label(title)} key={title}>
+          {parts.map((part) => (
+            <>
+              <PartHead part={part} context={context}>
+                , {title}
+                {part.family === 'closed' && ', closed'}
+              </PartHead>
+              {part.answer?.ok && <AnswerSource answer={part.answer} context={context} />}
+            </>
+          ))}
+        </section>
+      ))}
+    </details>
+  )
+}
+
+/** True if the portfolio of the wallet is read. Endpoints of Solana keep no past state. */
+function isCounted({ catalog, view }: Context, parts: readonly RequestedPart[]) {
+  if (!catalog.portfolio) return false
+  if (walletKind(view.wallet) === 'evm') return true
+  return view.asOf === '' && (catalog.kamino || parts.some(({ family }) => family === 'liquidity'))
 }
 
 interface ListName {

@@ -5,6 +5,7 @@ import { toWalletId, uniqueWallets } from './link.ts'
 const KEY = 'walletscope.key'
 const RECENT = 'walletscope.recent'
 const NAMES = 'walletscope.names'
+const CARDS = 'walletscope.cards'
 /** Prefix before the path of the page; the login page writes the entry. */
 const SESSION = 'walletscope.session:'
 const RECENT_MAX = 6
@@ -40,6 +41,15 @@ export function getRecentWallets(): string[] {
 
 export function rememberWallet(wallet: string) {
   write(RECENT, JSON.stringify(uniqueWallets([wallet, ...getRecentWallets()]).slice(0, RECENT_MAX)))
+}
+
+/** Returns true if the reader of this tab last chose to see all cards open. */
+export function getCardsShown() {
+  return read(CARDS) === 'open'
+}
+
+export function storeCardsShown(areShown: boolean) {
+  write(CARDS, areShown ? 'open' : undefined)
 }
 
 export function clearWallets() {

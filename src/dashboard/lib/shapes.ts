@@ -60,6 +60,7 @@ export type WalletOverview = Success<paths['/v1/wallet/overview']['get']>
 export type ToDo = Schemas['ToDo']
 export type PortfolioExit = Success<paths['/v1/portfolio/exit']['get']>
 export type PortfolioSnapshots = Success<paths['/v1/portfolio/snapshots']['get']>
+export type AssetList = Success<paths['/v1/portfolio/assets']['get']>
 export type Asset = Schemas['Asset']
 
 export type TriggerList = Success<paths['/v1/triggers']['get']>

@@ -1,8 +1,6 @@
 import type { AaveV3Calculations, AaveV3Position } from '../../lib/shapes.ts'
 import type { Context } from '../page.tsx'
-import type { RequestedPart } from '../requests/answers.ts'
-import { LendingPart } from '../section.tsx'
-import type { Watched } from '../trigger/bell.tsx'
+import type { Owner, Watched } from '../trigger/bell.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { LendingCard } from './card.tsx'
 import { MarketHistory } from './history.tsx'
@@ -12,44 +10,45 @@ const ETHEREUM = 1
 /** Aave's own names of its markets on Ethereum. Other chains have one market, named after the chain. */
 const MARKET_NAMES: Record<string, string> = { main: 'Core', lido: 'Prime', etherfi: 'EtherFi' }
 
-/** The markets of Aave V3 on one chain. */
-export function AavePart({ part, context }: { part: RequestedPart; context: Context }) {
-  const { chainId } = part
-  return (
-    <LendingPart part={part} context={context}>
-      {drawPosition}
-    </LendingPart>
-  )
-
-  function drawPosition(position: AaveV3Position, figures: AaveV3Calculations, wallet: string) {
-    const { marketId, healthFactor } = position
-    const name = `Aave V3, market ${marketId}`
-    const watched: Watched = {
-      chainId,
-      family: 'aave-v3',
-      subject: { wallet, market_id: marketId },
-      name,
-      figure: 'health_factor',
-      value: healthFactor,
-    }
-    return (
-      <LendingCard
-        key={marketId}
-        label={name}
-        family="Aave V3"
-        place={formatMarketName(marketId, chainId)}
-        position={position}
-        bell={<TriggerBell watched={watched} context={context} />}
-        figures={figures}
-        legs={aaveLegs(position)}
-      >
-        <MarketHistory chainId={chainId} marketId={marketId} context={context} />
-      </LendingCard>
-    )
+/** What a bell at a market of Aave V3 watches. */
+export function watchAave({ marketId, healthFactor }: AaveV3Position, { chainId, wallet }: Owner): Watched {
+  return {
+    chainId,
+    family: 'aave-v3',
+    subject: { wallet, market_id: marketId },
+    name: `Aave V3, market ${marketId}`,
+    figure: 'health_factor',
+    value: healthFactor,
   }
 }
 
-function formatMarketName(marketId: string, chainId: number) {
+interface AaveCardProps {
+  readonly position: AaveV3Position
+  readonly figures: AaveV3Calculations
+  readonly owner: Owner
+  readonly context: Context
+}
+
+/** A market of Aave V3 in which the wallet has a position. */
+export function AaveCard({ position, figures, owner, context }: AaveCardProps) {
+  const watched = watchAave(position, owner)
+  return (
+    <LendingCard
+      label={watched.name}
+      family="Aave V3"
+      place={formatMarketName(position.marketId, owner.chainId)}
+      position={position}
+      bell={<TriggerBell watched={watched} context={context} />}
+      figures={figures}
+      legs={aaveLegs(position)}
+    >
+      <MarketHistory chainId={owner.chainId} marketId={position.marketId} context={context} />
+    </LendingCard>
+  )
+}
+
+/** Names a market as Aave does: `Core (main)`. */
+export function formatMarketName(marketId: string, chainId: number) {
   const name = chainId === ETHEREUM ? MARKET_NAMES[marketId] : undefined
   return name === undefined ? marketId : `${name} (${marketId})`
 }

@@ -10,7 +10,8 @@ const CENTER = { x: 110, y: 104 }
 const THIN = '1.5'
 const CRITICAL = '1.1'
 
-function getMood(healthFactor: string) {
+/** Colour of a health factor. */
+export function getMood(healthFactor: string): 'bad' | 'warn' | 'good' {
   const cushion = computeCushion(healthFactor)
   return cushion < computeCushion(CRITICAL) ? 'bad' : cushion < computeCushion(THIN) ? 'warn' : 'good'
 }

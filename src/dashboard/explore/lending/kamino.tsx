@@ -8,7 +8,6 @@ import { ExplorerLink } from '../../part/explorer_link.tsx'
 import { AddForm } from '../form.tsx'
 import type { Context } from '../page.tsx'
 import type { RequestedPart } from '../requests/answers.ts'
-import { LendingPart } from '../section.tsx'
 import type { Watched } from '../trigger/bell.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { LendingCard } from './card.tsx'
@@ -17,35 +16,38 @@ import { kaminoLegs } from './legs.ts'
 
 const SIDES = 'Of an obligation each side moves as a whole; debt is counted as Kamino weighs it, by borrow factors.'
 
-/** Kamino obligations that the service found for the wallet. */
-export function KaminoPart({ part, context }: { part: RequestedPart; context: Context }) {
-  return (
-    <LendingPart part={part} context={context}>
-      {drawPosition}
-    </LendingPart>
-  )
-
-  function drawPosition(position: KaminoPosition, figures: AaveV3Calculations, wallet: string) {
-    const { obligation_address: id, marketName, marketId, marketKnown } = position
-    const place = `${marketName || shortenAddress(marketId)}${marketKnown ? '' : ' (in no table, in no sum)'}`
-    return (
-      <LendingCard
-        key={id}
-        label={`Kamino, obligation ${id}`}
-        family="Kamino"
-        place={place}
-        note={<Address id={id} catalog={context.catalog} />}
-        bell={<TriggerBell watched={toWatched(position, wallet)} context={context} />}
-        position={position}
-        figures={figures}
-        legs={kaminoLegs(position, figures)}
-        whatIfNote={SIDES}
-      />
-    )
-  }
+interface KaminoPositionCardProps {
+  readonly position: KaminoPosition
+  readonly figures: AaveV3Calculations
+  readonly wallet: string
+  readonly context: Context
 }
 
-function toWatched(
+/** An obligation that the service found for the wallet. */
+export function KaminoPositionCard({ position, figures, wallet, context }: KaminoPositionCardProps) {
+  const { obligation_address: id, marketKnown } = position
+  return (
+    <LendingCard
+      label={`Kamino, obligation ${id}`}
+      family="Kamino"
+      place={`${nameMarket(position)}${marketKnown ? '' : ' (in no table, in no sum)'}`}
+      note={<Address id={id} catalog={context.catalog} />}
+      bell={<TriggerBell watched={watchKamino(position, wallet)} context={context} />}
+      position={position}
+      figures={figures}
+      legs={kaminoLegs(position, figures)}
+      whatIfNote={SIDES}
+    />
+  )
+}
+
+/** Names the market of an obligation. */
+export function nameMarket({ marketName, marketId }: KaminoPosition) {
+  return marketName || shortenAddress(marketId)
+}
+
+/** What a bell at an obligation watches. */
+export function watchKamino(
   { obligation_address: obligation, marketId, healthFactor }: KaminoPosition,
   wallet: string,
 ): Watched {

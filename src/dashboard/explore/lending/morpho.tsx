@@ -7,10 +7,8 @@ import { Copy } from '../../part/copy.tsx'
 import { Change, DefinitionList, Multiple, Rate, Usd } from '../../part/figure.tsx'
 import type { Context } from '../page.tsx'
 import { Receipt } from '../receipt.tsx'
-import type { RequestedPart } from '../requests/answers.ts'
 import { formatQuery } from '../requests/plan.ts'
-import { LendingPart } from '../section.tsx'
-import type { Watched } from '../trigger/bell.tsx'
+import type { Owner, Watched } from '../trigger/bell.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { Assets } from './assets.tsx'
 import { Gauge, safeRows } from './gauge.tsx'
@@ -20,24 +18,25 @@ import type { Legs } from './what_if.ts'
 import { WhatIf } from './what_if_panel.tsx'
 import { formatWithdrawal } from './withdrawal.ts'
 
-/** Markets of Morpho Blue on one chain in which the wallet has a position. */
-export function MorphoPart({ part, context }: { part: RequestedPart; context: Context }) {
-  const { answer, chainId } = part
-  if (!answer?.ok) return null
-  const drawPosition = (position: MorphoPosition, figures: MorphoCalculations, wallet: string) => (
+interface MorphoCardProps {
+  readonly position: MorphoPosition
+  readonly figures: MorphoCalculations
+  readonly owner: Owner
+  /** The list that the position is from. */
+  readonly answer: Answer
+  readonly context: Context
+}
+
+/** A market of Morpho Blue in which the wallet has a position. */
+export function MorphoCard({ position, figures, owner, answer, context }: MorphoCardProps) {
+  return (
     <MarketCard
-      key={position.marketId}
       position={position}
       figures={figures}
-      bell={<TriggerBell watched={toWatched(position, { chainId, wallet, figures })} context={context} />}
+      bell={<TriggerBell watched={watchMorpho(position, { ...owner, figures })} context={context} />}
     >
-      <Receipt answer={toYieldAnswer(position, { chainId, answer, context })} context={context} />
+      <Receipt answer={toYieldAnswer(position, { chainId: owner.chainId, answer, context })} context={context} />
     </MarketCard>
-  )
-  return (
-    <LendingPart part={part} context={context}>
-      {drawPosition}
-    </LendingPart>
   )
 }
 
@@ -67,13 +66,12 @@ function toYieldAnswer({ marketId }: MorphoPosition, { chainId, answer, context:
   return { ...answer, path, credits: catalog.credits.morphoYield }
 }
 
-interface WatchedMarket {
-  readonly chainId: number
-  readonly wallet: string
+interface WatchedMarket extends Owner {
   readonly figures: MorphoCalculations
 }
 
-function toWatched({ marketId }: MorphoPosition, { chainId, wallet, figures }: WatchedMarket): Watched {
+/** What a bell at a market watches. */
+export function watchMorpho({ marketId }: MorphoPosition, { chainId, wallet, figures }: WatchedMarket): Watched {
   return {
     chainId,
     family: 'morpho-blue',

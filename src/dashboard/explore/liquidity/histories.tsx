@@ -6,8 +6,6 @@ import type { RequestedPart } from '../requests/answers.ts'
 import { Offer, toPressId } from '../requests/offer.tsx'
 import { formatQuery } from '../requests/plan.ts'
 import { FLOW_PAGES_MAX, toFlowsId } from './flows.tsx'
-import type { Order } from './order.ts'
-import { sortPositions } from './order.ts'
 import { lacksHistory } from './pnl.tsx'
 
 /** Path of a position's flows up to the moment of the view. */
@@ -26,7 +24,6 @@ export function formatFlowsPrice(credits: number, count: number = 1) {
 
 interface HistoriesOfferProps {
   readonly parts: readonly RequestedPart[]
-  readonly order: Order
   readonly context: Context
   readonly onPress: () => void
 }
@@ -35,13 +32,13 @@ interface HistoriesOfferProps {
  * Button that reads the histories of all positions that are shown, as far as the service has them at hand. Renders nothing
  * for fewer than two.
  */
-export function HistoriesOffer({ parts, order, context, onPress }: HistoriesOfferProps) {
+export function HistoriesOffer({ parts, context, onPress }: HistoriesOfferProps) {
   const { catalog, view, paid, pressed } = context
   const unread = parts.flatMap(({ answer, protocol }) => {
     const served = catalog.liquidity.find((each) => each.protocol === protocol)
     if (!answer?.ok || !served?.events) return []
     const { data } = answer.body as PositionList
-    return sortPositions(data, order)
+    return data
       .filter((position) => position.pnl_status === 'ready' && !lacksHistory(position))
       .map((position) => toFlowsId(toFlowsPath(position, { protocol: served.protocol, view })))
       .filter((id) => !paid.has(id) && !pressed.has(toPressId([id])))

@@ -5,7 +5,7 @@ import type { WalletView } from '../../lib/link.ts'
 
 /** One request of a view. */
 export interface Part {
-  readonly family: 'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation'
+  readonly family: 'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation' | 'assets'
   readonly chainId: number
   readonly path: string
   /** Of liquidity. */
@@ -57,6 +57,19 @@ export function createPlan(view: WalletView, catalog: Catalog, pages: (list: Lis
   ]
 }
 
+/** Rows of the portfolio on a page: the most of the service. */
+export const ASSETS_MAX = 25
+
+/** Creates the requests of what the portfolio counts, one a page. They are of all chains, so that none is named. */
+export function createAssetsPlan({ wallet, asOf }: WalletView, pages: number): Part[] {
+  const past: Record<string, string> = asOf === '' ? {} : { at_time: asOf }
+  return Array.from({ length: pages }, (_, index) => {
+    const page = { limit: ASSETS_MAX, ...(index > 0 && { page: index + 1 }) }
+    const query = formatQuery({ wallet, ...past, allow_partial: 'true', counted: 'true', ...page })
+    return createPart('assets', 0, `v1/portfolio/assets?${query}`)
+  })
+}
+
 /** `baseQuery`: wallet and moment. */
 function createLiquidityParts(
   baseQuery: Record<string, string>,
@@ -89,6 +102,7 @@ export const FAMILY_NAMES: Readonly<Record<Part['family'], string>> = {
   morpho: 'Morpho Blue',
   kamino: 'Kamino',
   obligation: 'Kamino, added',
+  assets: 'Tokens',
 }
 
 /** Creates the parts of Kamino: the list, and risk and yield of each added obligation. */

@@ -1,8 +1,14 @@
 import { pluralize } from '../../lib/time.ts'
-import { useState } from '../../lib/view.ts'
+import { classes, useState } from '../../lib/view.ts'
 import { Dialog } from '../../part/confirm.tsx'
 import type { Context } from '../page.tsx'
 import { TriggerPanel } from './list.tsx'
+
+/** Who has a position, and where. */
+export interface Owner {
+  readonly chainId: number
+  readonly wallet: string
+}
 
 /** Figure that a bell watches. */
 export interface Watched {
@@ -19,11 +25,18 @@ export interface Watched {
 
 const FIGURES: Record<Watched['figure'], string> = { health_factor: 'the health factor', in_range: 'the range' }
 
+interface TriggerBellProps {
+  readonly watched: Watched
+  readonly context: Context
+  /** Shows the bell alone: its words are for readers of the screen. */
+  readonly isBrief?: boolean
+}
+
 /**
  * Bell button beside a figure: opens the triggers on it and a form for a new one. Renders nothing if the service has no
  * triggers for the family, or if the view shows the past.
  */
-export function TriggerBell({ watched, context }: { watched: Watched; context: Context }) {
+export function TriggerBell({ watched, context, isBrief = false }: TriggerBellProps) {
   const [open, setOpen] = useState(false)
   if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
   const title = `Notify me about ${FIGURES[watched.figure]}`
@@ -32,18 +45,18 @@ export function TriggerBell({ watched, context }: { watched: Watched; context: C
   const price = `up to ${pluralize(triggers + webhooks, 'credit')}`
   return (
     <>
-      <button type="button" class="bell small" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+      <button type="button" class="bell small" aria-haspopup="dialog" title={`${title}…`} onClick={() => setOpen(true)}>
         <svg viewBox="0 0 24 24" aria-hidden="true">
           <path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" />
         </svg>
-        <span>
+        <span class={classes(isBrief && 'visually-hidden')}>
           Notify me
           <span class="visually-hidden">
             {' '}
             about {FIGURES[watched.figure]}, {watched.name},
           </span>
         </span>{' '}
-        <i>{price}</i>
+        <i class={classes(isBrief && 'visually-hidden')}>{price}</i>
       </button>
       {open && (
         <Dialog title={title} onClose={() => setOpen(false)}>

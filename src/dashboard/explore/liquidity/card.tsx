@@ -1,160 +1,29 @@
 import { shortenAddress, walletKind } from '../../lib/address.ts'
 import type { Catalog, Liquidity } from '../../lib/catalog.ts'
-import { chainName } from '../../lib/catalog.ts'
 import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.ts'
-import type { FullPosition, Hooks, Position, PositionCounts, PositionList } from '../../lib/shapes.ts'
-import { pluralize } from '../../lib/time.ts'
+import type { FullPosition, Hooks, Position } from '../../lib/shapes.ts'
 import { classes, useState } from '../../lib/view.ts'
 import { Copy } from '../../part/copy.tsx'
 import { ExplorerLink } from '../../part/explorer_link.tsx'
 import { Usd } from '../../part/figure.tsx'
 import type { Context } from '../page.tsx'
-import { AnswerSource } from '../receipt.tsx'
-import type { RequestedPart } from '../requests/answers.ts'
-import { PAGE_SIZE } from '../requests/plan.ts'
-import { PartHead } from '../section.tsx'
 import type { Watched } from '../trigger/bell.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { Bounds } from './at_bounds.tsx'
 import { Holdings } from './holdings.tsx'
-import type { Order } from './order.ts'
-import { sortPositions } from './order.ts'
 import { PositionProfit } from './pnl.tsx'
 import { PositionHistory } from './position_history.tsx'
 import { RangePicture } from './range.tsx'
 import { computePriceRoom, getTicks, isFullRange } from './scale.ts'
 
-const PROTOCOLS: Record<string, string> = {
+/** Names of exchanges by code. */
+export const PROTOCOLS: Record<string, string> = {
   uniswap_v3: 'Uniswap V3',
   pancakeswap_v3: 'PancakeSwap V3',
   sushiswap_v3: 'SushiSwap V3',
   projectx_v3: 'Project X',
   uniswap_v4: 'Uniswap V4',
   orca_whirlpool: 'Orca',
-}
-
-type List = PositionList
-
-/** Actions below a part. */
-interface Offers {
-  readonly onMore?: () => void
-  readonly onClosed?: () => void
-}
-
-interface LiquidityPartsProps {
-  readonly parts: readonly RequestedPart[]
-  readonly context: Context
-  readonly order: Order
-  readonly getOffers: (part: RequestedPart) => Offers
-}
-
-/**
- * The positions of all answers: as listed below the heading of each chain, else sorted over all chains. Cards are siblings
- * either way, so each keeps its state when the order changes.
- */
-export function LiquidityParts({ parts, context, order, getOffers }: LiquidityPartsProps) {
-  const isListed = order.by === 'listed'
-  const findServed = ({ protocol }: RequestedPart) =>
-    context.catalog.liquidity.find((each) => each.protocol === protocol)
-  const answers = parts.flatMap((part) => {
-    const served = findServed(part)
-    return part.answer?.ok && served ? [{ part, served, list: part.answer.body as List }] : []
-  })
-  const answersByPosition = new Map(answers.flatMap((each) => each.list.data.map((position) => [position, each])))
-  const cards = (positions: readonly Position[]) =>
-    sortPositions(positions, order).map((position) => {
-      const { part, served } = answersByPosition.get(position) as (typeof answers)[number]
-      const key = `${part.path} ${position.manager_address}:${position.token_id}`
-      return (
-        <PositionCard
-          key={key}
-          position={position}
-          served={served}
-          context={context}
-          atSec={part.answer?.ok ? part.answer.atSec : 0}
-          chain={isListed ? undefined : chainName(context.catalog, part.chainId)}
-        />
-      )
-    })
-  const sections = answers.flatMap(({ part, served, list }) => [
-    <div class="across" key={`${part.path} head`}>
-      <PartHead part={part} context={context}>
-        {part.family === 'closed' && ', closed'}
-        {list.pagination.page > 1 && (
-          <>
-            {' '}
-            <span class="soft">page {list.pagination.page}</span>
-          </>
-        )}
-      </PartHead>
-    </div>,
-    ...(isListed ? cards(list.data) : []),
-    <PartFoot
-      key={`${part.path} foot`}
-      part={part}
-      list={list}
-      served={served}
-      context={context}
-      {...getOffers(part)}
-    />,
-  ])
-  const sorted = () => [
-    <div class="across part-head" key="sorted">
-      <h3>All chains</h3>
-    </div>,
-    ...cards([...answersByPosition.keys()]),
-  ]
-  return <div class="cards">{isListed ? sections : [...sorted(), ...sections]}</div>
-}
-
-/** End of a part: positions left out, buttons for more positions, and the provenance. */
-function PartFoot({
-  part: { answer },
-  list: { counts, pagination },
-  served: { credits },
-  context,
-  onMore,
-  onClosed,
-}: { part: RequestedPart; list: List; served: Liquidity; context: Context } & Offers) {
-  const left = pagination.total - pagination.page * PAGE_SIZE
-  return (
-    <div class="across part">
-      <LeftOut counts={counts} />
-      <p class="more">
-        {onMore && left > 0 && (
-          <button type="button" onClick={onMore}>
-            Show {Math.min(left, PAGE_SIZE)} of {left} more <i>{pluralize(credits.open, 'credit')} each</i>
-          </button>
-        )}
-        {onClosed && counts.totalInactive > 0 && (
-          <button type="button" onClick={onClosed}>
-            Show {counts.totalInactive} closed <i>{pluralize(credits.closed, 'credit')} each</i>
-          </button>
-        )}
-      </p>
-      {answer?.ok && <AnswerSource answer={answer} context={context} />}
-    </div>
-  )
-}
-
-/** Spam, and positions that could not be decoded. */
-function LeftOut({ counts: { errors, spams } }: { counts: PositionCounts }) {
-  if (errors === 0 && spams.length === 0) return null
-  return (
-    <details class="left-out">
-      <summary>
-        {spams.length > 0 && <>{pluralize(spams.length, 'position')} left out as spam. </>}
-        {errors > 0 && <>{pluralize(errors, 'position')} could not be decoded.</>}
-      </summary>
-      <ul>
-        {spams.map((spam) => (
-          <li>
-            <b>#{spam.token_id}</b> {spam.reason}
-          </li>
-        ))}
-      </ul>
-    </details>
-  )
 }
 
 /** What a custodian does, by its kind. */
@@ -166,11 +35,10 @@ interface PositionCardProps {
   readonly context: Context
   /** When the position was read. */
   readonly atSec: number
-  /** Its name, if no heading shows it. */
-  readonly chain: string | undefined
 }
 
-function PositionCard({ position, served, context, atSec, chain }: PositionCardProps) {
+/** A position with its range, amounts, profit and loss, and history. */
+export function PositionCard({ position, served, context, atSec }: PositionCardProps) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
   // Show the direction in which the price is above one: it is easier to read.
@@ -188,8 +56,8 @@ function PositionCard({ position, served, context, atSec, chain }: PositionCardP
         </h4>
         <span class={classes('badge', status[0])}>{status[1]}</span>
         <p class="soft">
-          {PROTOCOLS[state.protocol.code] ?? state.protocol.code}
-          {chain && ` on ${chain}`} · {formatRatioAsPercent(feeRatio(state.pool.feeTier))} fee
+          {PROTOCOLS[state.protocol.code] ?? state.protocol.code} · {formatRatioAsPercent(feeRatio(state.pool.feeTier))}{' '}
+          fee
           {state.pool.isDynamicFee && ' now, set by the hook'} ·{' '}
           <span title={position.token_id}>#{shortenAddress(position.token_id)}</span>
           {isContract(state.pool.id) && (
@@ -239,7 +107,7 @@ function PositionCard({ position, served, context, atSec, chain }: PositionCardP
           </p>
           <RangePicture position={full} inverse={inverse} />
           <Room position={position} inverse={inverse} base={base.symbol} />
-          {!isFullRange(state) && <TriggerBell watched={toWatched(position, served)} context={context} />}
+          {!isFullRange(state) && <TriggerBell watched={watchRange(position, served)} context={context} />}
           <Bounds position={full} inverse={inverse} />
           <Holdings position={full} />
         </>
@@ -282,12 +150,13 @@ function isContract(id: string) {
 }
 
 /** Converts hundredths of a basis point to a ratio. */
-function feeRatio(feeTier: string) {
+export function feeRatio(feeTier: string) {
   const digits = feeTier.padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`
 }
 
-function toWatched(
+/** What a bell at a range watches. */
+export function watchRange(
   { position_state: { chain }, token_id, manager_address, in_range }: Position,
   { protocol }: Liquidity,
 ): Watched {

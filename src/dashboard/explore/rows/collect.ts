@@ -1,0 +1,56 @@
+import { sumDollars } from '../../lib/decimal.ts'
+import type { Asset, PositionList, ToDo } from '../../lib/shapes.ts'
+import type { Context } from '../page.tsx'
+import type { RequestedPart } from '../requests/answers.ts'
+import { toGroupRow, toToDoRow, toTokenRow } from './asset_row.tsx'
+import { toLendingRows } from './lending_row.tsx'
+import { toLiquidityRow } from './liquidity_row.tsx'
+import type { HeldAsset, Row } from './row.ts'
+import { groupByPosition, isSameName, toName } from './row.ts'
+
+interface Sources {
+  readonly parts: readonly RequestedPart[]
+  readonly assets: readonly Asset[]
+  readonly toDo: readonly ToDo[]
+}
+
+/**
+ * Collects all rows of a wallet: positions of lists, then those that the portfolio alone knows, what is to be done at any
+ * other, and tokens. A position whose list cannot sum its value has the sum of what the portfolio counts of it.
+ */
+export function collectRows({ parts, assets, toDo }: Sources, context: Context): Row[] {
+  const groups = groupByPosition(assets)
+  const listed = parts.flatMap((part) => toListedRows(part, context)).map((row) => addCounted(row, groups))
+  const isListed = (name: Row['name']) => listed.some((row) => isSameName(row.name, name))
+  const grouped = groups
+    .filter(([first]) => first !== undefined && !isListed({ chainId: first.chain_id, subject: first.position }))
+    .map((group) => toGroupRow(group, toDo, context))
+  const named = [...listed, ...grouped]
+  const others = toDo.filter((each) => !named.some((row) => isSameName(row.name, toName(each))))
+  const alone = [...new Map(others.map((each) => [JSON.stringify([each.chain_id, each.subject]), each])).values()]
+  return [
+    ...named,
+    ...alone.map((each) => toToDoRow(each, context)),
+    ...assets.filter(({ position }) => position === null).map((asset) => toTokenRow(asset, context)),
+  ]
+}
+
+function toListedRows(part: RequestedPart, context: Context): Row[] {
+  const { family, protocol, answer } = part
+  if (!answer?.ok) return []
+  if (family === 'aave' || family === 'morpho' || family === 'kamino') return toLendingRows(part, context)
+  const served = context.catalog.liquidity.find((each) => each.protocol === protocol)
+  if (served === undefined) return []
+  return (answer.body as PositionList).data.map((position) =>
+    toLiquidityRow(position, { served, atSec: answer.atSec, context }),
+  )
+}
+
+function addCounted(row: Row, groups: readonly (readonly HeldAsset[])[]): Row {
+  if (row.value !== null) return row
+  const group = groups.find(([first]) => {
+    return first !== undefined && isSameName(row.name, { chainId: first.chain_id, subject: first.position })
+  })
+  const values = (group ?? []).flatMap(({ value_usd: usd }) => usd ?? [])
+  return values.length === 0 ? row : { ...row, value: sumDollars(values), isPartial: true }
+}
