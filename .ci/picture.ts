@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { audit, openLink, openPage } from '../test/system/browser/browser.ts'
+import { audit, openLink, openPage, settle } from '../test/system/browser/browser.ts'
 
 /** `bun run picture`: takes the pictures of README, light and dark, of the demo's Explore page in Chromium. */
 const FOLDER = join(import.meta.dir, '../src/dashboard/guide')
@@ -12,9 +12,10 @@ try {
   const { key, url, wallet } = await readShown(demo.stdout)
   page.setDefaultTimeout(PATIENCE_MS)
   await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${key}')`)
-  await openLink(page, `${url}#wallet=${wallet}`)
-  await page.getByText(/^(\d+) of \1 answered$/).waitFor()
-  await page.getByText('Profit and loss').first().waitFor()
+  await openLink(page, `${url}#wallet=${wallet}`, { areCardsOpen: false })
+  await settle(page)
+  await page.locator('.row').first().waitFor()
+  await page.locator('#net-worth[title]').waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.screenshot({ path: join(FOLDER, `explore_${colorScheme}.png`) })

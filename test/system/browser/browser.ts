@@ -69,10 +69,19 @@ export async function openPage(options: BrowserContextOptions = {}): Promise<Wat
   return { page, complaints, requests, close: () => context.close() }
 }
 
-/** Opens a link to wallets in a tab that has a key, and reads them: a link alone spends nothing. */
-export async function openLink(page: Page, address: string): Promise<void> {
+/**
+ * Opens a link to wallets in a tab that has a key, and reads them: a link alone spends nothing. With `areCardsOpen`, every row
+ * is open from the start, as after a press of "Open all" in the tab.
+ */
+export async function openLink(page: Page, address: string, { areCardsOpen = true } = {}): Promise<void> {
+  if (areCardsOpen) await page.addInitScript("sessionStorage.setItem('walletscope.cards', 'open')")
   await page.goto(address)
   await page.getByRole('button', { name: /^Read (?:it|them)$/ }).click()
+}
+
+/** Waits until no request for positions is under way. */
+export async function settle(page: Page): Promise<void> {
+  await page.locator('[data-settled="true"]').first().waitFor()
 }
 
 interface Audit {

@@ -5,7 +5,7 @@ import { decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
 import { mintEach } from '../../devnet/uniswap_v4/mint_each.ts'
 import type { V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, openLink, overflow, savedColumn } from './browser.ts'
+import { audit, BROWSER, openLink, overflow, savedColumn, settle } from './browser.ts'
 import { setStage } from './stage.ts'
 
 describe('a list of liquidity', async () => {
@@ -70,14 +70,15 @@ describe('a list of liquidity', async () => {
 
       const ids = () =>
         page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
-      await bar.getByLabel('Sort by').selectOption('value')
+      const controls = page.locator('.rows-bar')
+      await controls.getByLabel('Show').selectOption('liquidity')
       const byValue = list.toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
       expect(await ids()).toEqual(byValue.map(({ token_id }) => token_id))
-      await bar.getByLabel('Show').selectOption('out')
+      await controls.getByLabel('Show').selectOption('out')
       expect(await ids()).toEqual(byValue.filter(({ in_range }) => !in_range).map(({ token_id }) => token_id))
-      expect(await bar.getByRole('status').innerText()).toBe(`${inRange} positions hidden.`)
-      await bar.getByLabel('Show').selectOption('all')
-      await bar.getByLabel('Hide').selectOption('100')
+      expect(await controls.getByRole('status').innerText()).toMatch(/^\d+ rows hidden\.$/)
+      await controls.getByLabel('Show').selectOption('liquidity')
+      await controls.getByLabel('Hide').selectOption('100')
       expect(await ids()).toEqual(byValue.filter(({ usd }) => Number(usd.total) >= 100).map(({ token_id }) => token_id))
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
@@ -241,7 +242,7 @@ describe('a position', async () => {
       // Fees and withdrawn principal are one sum until the history is read.
       expect(await card.getByText('not separated').count()).toBe(3)
       await card.getByText('Collecting pays').waitFor()
-      await page.getByText('of it either, not separated').waitFor()
+      await page.getByText('Either, not separated yet').waitFor()
       const [{ usd }] = await readPositions(single)
       const exact = await card.locator('.figure-all').allTextContents()
       expect(exact).toContain(`${(Number(usd.total) - Number(usd.amounts)).toFixed(6)} USD`)
@@ -315,10 +316,10 @@ describe('a position', async () => {
       expect(await readExact(2, 1)).toBe(`${usd.uncollected_fees} USD`)
       expect(await readExact(2, 2)).toBe(`${usd.withdrawn_principal} USD`)
       const summary = page.locator('.summary .facts div')
-      expect(await summary.filter({ hasText: 'of it uncollected fees' }).locator('.figure-all').textContent()).toBe(
+      expect(await summary.filter({ hasText: 'Uncollected fees' }).locator('.figure-all').textContent()).toBe(
         `${usd.uncollected_fees} USD`,
       )
-      expect(await summary.filter({ hasText: 'of it withdrawn' }).locator('.figure-all').textContent()).toBe(
+      expect(await summary.filter({ hasText: 'Withdrawn, not collected' }).locator('.figure-all').textContent()).toBe(
         `${usd.withdrawn_principal} USD`,
       )
       expect(pnlCalls()).toEqual([])
@@ -419,7 +420,7 @@ describe('Uniswap V4', async () => {
     test('has its history with those of all others by one press, for the price that it says', async () => {
       const { provider } = stage.scene.devnet.wallets
       const page = await look(provider)
-      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      await settle(page)
       const single = page.getByRole('button', { name: 'Dates and flows 1 to 4 credits' })
       const count = await single.count()
       const all = page.getByRole('button', { name: /^Read \d+ histories/ })
@@ -443,7 +444,7 @@ describe('Uniswap V4', async () => {
       const { provider } = stage.scene.devnet.wallets
       await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
       const page = await look(provider)
-      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      await settle(page)
       const targets = ['uniswap-v3', 'uniswap-v4'].map((name) => `v1/positions/${name}?wallet=${provider}&full=true`)
       const [v3, v4] = await Promise.all(targets.map(async (target) => (await call(`${target}&chain_id=1`)).data))
       const ids = () =>

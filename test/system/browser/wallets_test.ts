@@ -4,7 +4,7 @@ import { placeNames } from '../../devnet/names.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../../support/kamino_scene.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, openLink, overflow } from './browser.ts'
+import { audit, BROWSER, openLink, overflow, settle } from './browser.ts'
 import { setStage } from './stage.ts'
 
 describe('several wallets', async () => {
@@ -14,6 +14,7 @@ describe('several wallets', async () => {
     async function start(): Promise<Page> {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+      await page.addInitScript("sessionStorage.setItem('walletscope.cards', 'open')")
       await page.goto(stage.scene.url)
       return page
     }
@@ -24,6 +25,11 @@ describe('several wallets', async () => {
       return (await fetch(new URL(target, stage.scene.url), { headers })).json()
     }
 
+    async function readOverview(wallets: readonly string[]): Promise<Json> {
+      const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
+      return (await fetch(new URL(`v1/wallet/overview?wallet=${wallets}`, stage.scene.url), { headers })).json()
+    }
+
     test('they are shown one below the other with their total, and the link keeps them', async () => {
       const { provider, spammed } = stage.scene.devnet.wallets
       const page = await start()
@@ -32,24 +38,30 @@ describe('several wallets', async () => {
       await page.getByText('this has 2').waitFor()
       await page.getByRole('textbox', { name: 'Wallet' }).fill(`${provider}, ${spammed} ${provider}`)
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { level: 1, name: '2 wallets, net' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: '2 wallets' }).waitFor()
       expect(page.url()).toBe(`${stage.scene.url}#wallet=${provider}&wallet=${spammed}`)
       for (const summary of await page.locator('.wallet .summary').all()) {
-        await summary.getByText(/^(\d+) of \1 answered$/).waitFor()
+        await summary.locator('[data-settled="true"]').waitFor()
       }
       const lists = await Promise.all([provider, spammed].map(readPositions))
       expect(await page.locator('.position').count()).toBe(lists.flatMap(({ data }) => data).length)
-      const totals = await page.locator('.together .figure-all').allTextContents()
-      const [sum = 0, ...each] = totals.map((text) => Math.round(Number(text.split(' ')[0]) * 1e6))
-      expect(each.map((value) => value > 0)).toEqual([true, true])
-      expect(sum).toBe(each.reduce((left, right) => left + right))
+      const { data } = await readOverview([provider, spammed])
+      const isTold = page.locator(`#net-worth[title="${data.worth.net_worth_usd} USD"]`)
+      await isTold.waitFor()
+      expect(await isTold.innerText()).toMatch(/^\$[\d,]+\.\d\d$/)
+      // A chain could not be read.
+      expect(data.complete).toBe(false)
+      await page.getByText('at least', { exact: true }).first().waitFor()
+      await page.getByText('By chain and protocol').click()
+      const places = await page.locator('.places .figure-all').allTextContents()
+      expect(places).toEqual([...data.by_chain, ...data.by_protocol].map(({ net_usd: usd }: Json) => `${usd} USD`))
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
 
       await page.getByRole('button', { name: `Leave out ${provider.slice(0, 6)}` }).click()
       await page.getByRole('heading', { level: 1, name: spammed }).waitFor()
       expect(page.url()).toBe(`${stage.scene.url}#wallet=${spammed}`)
-      expect(await page.locator('.together').count()).toBe(0)
+      expect(await page.locator('.wallet').count()).toBe(1)
     }, 120_000)
 
     test('an ENS name opens its wallet, and is shown beside the address', async () => {
@@ -85,7 +97,7 @@ describe('several wallets', async () => {
 
       await wallet.fill(`provider.eth größe🦊.eth ${provider}`)
       await page.keyboard.press('Enter')
-      await page.getByRole('heading', { level: 1, name: '2 wallets, net' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: '2 wallets' }).waitFor()
       expect(page.url()).toBe(`${url}#wallet=${provider}&wallet=${spammed}`)
       expect(await page.locator('.ens-name').allTextContents()).toEqual(['provider.eth', 'größe🦊.eth'])
       expect(await audit(page)).toEqual([])
@@ -98,7 +110,7 @@ describe('several wallets', async () => {
       await page.keyboard.press('Enter')
       await page.getByText('These are 6: up to 5 are shown at once.').waitFor()
       await openLink(page, `${stage.scene.url}#${many.map((wallet) => `wallet=${wallet}`).join('&')}`)
-      await page.getByRole('heading', { level: 1, name: '5 wallets, net' }).waitFor()
+      await page.getByRole('heading', { level: 1, name: '5 wallets' }).waitFor()
     }, 60_000)
   })
 })
@@ -114,7 +126,7 @@ describe('lending', async () => {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
-      await page.getByText(/^(\d+) of \1 answered$/).waitFor()
+      await settle(page)
       return page
     }
 
@@ -193,7 +205,7 @@ describe('lending', async () => {
     test('in Morpho is named by its tokens and LLTV, with a liquidation price of one token in the other', async () => {
       const morpho = await stage.scene.devnet.morpho()
       const page = await look(morpho.wallets.borrower)
-      const section = page.getByRole('region', { name: 'Morpho Blue' })
+      const section = page.getByRole('region', { name: 'Positions' })
       await section.locator('.market').first().waitFor()
       const [{ positions }] = (await call(`v1/lending/morpho-blue?wallet=${morpho.wallets.borrower}&chain_id=1`)).data
       const owing = positions.filter(
@@ -223,7 +235,7 @@ describe('lending', async () => {
 
     test('in Kamino moves each side as a whole', async () => {
       const page = await look(SOLANA_WALLET)
-      const card = page.getByRole('region', { name: 'Kamino' }).locator('.market').first()
+      const card = page.getByRole('article', { name: /^Kamino, obligation/ }).first()
       await card.waitFor()
       const panel = card.locator('.what-if')
       await panel.locator('summary').click()
@@ -254,7 +266,7 @@ describe('the past', async () => {
       return page
     }
 
-    const answered = (page: Page) => page.getByText(/^(\d+) of \1 answered$/).waitFor()
+    const answered = settle
     const toIso = (sec: number) => new Date(sec * 1000).toISOString()
 
     /** Calls the service and retries 503, because it also reads histories for the pages. */
@@ -299,8 +311,8 @@ describe('the past', async () => {
       await answered(page)
       // Some are requested more than once, until their history is read.
       const asked = new Set(stage.requests.filter((address) => address.includes('at_time=')))
-      // The portfolio, and four families on two chains.
-      expect(asked.size).toBe(9)
+      // The portfolio and its rows, and four families on two chains.
+      expect(asked.size).toBe(10)
       expect(await page.locator('.position').count()).toBeGreaterThan(0)
       expect(await audit(page)).toEqual([])
     }, 90_000)

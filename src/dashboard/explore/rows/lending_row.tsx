@@ -71,8 +71,9 @@ function toKaminoRow(position: KaminoPosition, figures: AaveV3Calculations, { ow
     ...describeSides(position),
     key: `kamino ${obligation_address}`,
     tag: '',
-    where: `Kamino ${nameMarket(position)}${marketKnown ? '' : ', not counted'}`,
-    value: netWorthUSD,
+    where: `Kamino ${nameMarket(position)}${marketKnown ? '' : ', in no table'}`,
+    // The prices in a market of no table are its maker's.
+    value: marketKnown ? netWorthUSD : null,
     isPartial: false,
     state: describeHealth(healthFactor, position.liquidatable_because),
     rate: figures.netAPY,

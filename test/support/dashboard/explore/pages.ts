@@ -65,8 +65,7 @@ interface Sum {
   readonly count: number
 }
 
-interface Orders {
-  sortPositions(positions: readonly ShownPosition[], order: object): readonly ShownPosition[]
+interface Totals {
   computeTotals(positions: readonly ShownPosition[]): Readonly<Record<string, number | Sum>>
 }
 
@@ -115,7 +114,7 @@ interface FeeAprs {
   }): Rate
 }
 
-export const { sortPositions, computeTotals }: Orders = await import(join(EXPLORE, 'liquidity/order.ts'))
+export const { computeTotals }: Totals = await import(join(EXPLORE, 'liquidity/totals.ts'))
 export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.ts'))
 export const { computeLifetime, feeAprSinceOpening, rewardAprSinceOpening, listFlows, feeAprOfDays }: FeeAprs =
   await import(join(EXPLORE, 'liquidity/fee_apr.ts'))

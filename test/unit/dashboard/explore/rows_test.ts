@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { computeTotals, type ShownPosition } from '../../../support/dashboard/explore/pages.ts'
+
+interface Row {
+  readonly key: string
+  readonly kind: string
+  readonly what: string
+  readonly value: string | null
+  readonly rate?: string
+  readonly state: { readonly urgency: number; readonly side?: string }
+}
+interface Order {
+  readonly by: string
+  readonly show: string
+  readonly least: string
+}
+interface Asset {
+  readonly chain_id: number
+  readonly position: Readonly<Record<string, string>> | null
+}
+interface Pages {
+  sortRows(rows: readonly Row[], order: Order): readonly Row[]
+}
+interface Names {
+  groupByPosition(assets: readonly Asset[]): readonly (readonly Asset[])[]
+  isSameName(a: { chainId: number; subject: object }, b: { chainId: number; subject: object }): boolean
+}
+interface Marks {
+  computeHues(id: string): readonly number[]
+}
+
+const ROWS: string = join(import.meta.dir, '../../../../src/dashboard/explore/rows')
+const { sortRows }: Pages = await import(join(ROWS, 'sort.ts'))
+const { groupByPosition, isSameName }: Names = await import(join(ROWS, 'row.ts'))
+const { computeHues }: Marks = await import(join(ROWS, 'mark.tsx'))
+
+const row = (key: string, more: Partial<Row> = {}): Row => ({
+  key,
+  kind: 'liquidity',
+  what: key,
+  value: '0',
+  state: { urgency: 0 },
+  ...more,
+})
+
+describe('rows', () => {
+  const rows = [
+    row('b', { value: '5.1', state: { urgency: 0, side: 'in' }, rate: '-0.01' }),
+    row('a', { value: '120', state: { urgency: 2, side: 'out' } }),
+    row('d', { value: null, kind: 'wallet' }),
+    row('c', { value: '-1000.000001', kind: 'lending', state: { urgency: 5 }, rate: '0.2' }),
+  ]
+  const keys = (order: Partial<Order>) =>
+    sortRows(rows, { by: 'value', show: 'all', least: '0', ...order }).map(({ key }) => key)
+
+  test('are sorted by any figure over all kinds, unknown ones last, and by name', () => {
+    expect(keys({})).toEqual(['a', 'b', 'c', 'd'])
+    expect(keys({ by: 'state' })).toEqual(['c', 'a', 'b', 'd'])
+    expect(keys({ by: 'rate' })).toEqual(['c', 'b', 'a', 'd'])
+    expect(keys({ by: 'what' })).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  test('are filtered by kind and range, and without small ones, of which none is unknown or a debt', () => {
+    expect(keys({ show: 'wallet' })).toEqual(['d'])
+    expect(keys({ show: 'out' })).toEqual(['a'])
+    expect(keys({ least: '100' })).toEqual(['a', 'c', 'd'])
+  })
+})
+
+describe('names of positions', () => {
+  const v3 = { family: 'uniswap-v3', manager_address: '0xAB', token_id: '7' }
+
+  test('are the same in any spelling and with any part, and not on another chain or of another manager', () => {
+    const name = { chainId: 1, subject: { manager_address: '0xab', token_id: '7' } }
+    expect(isSameName(name, { chainId: 1, subject: { ...v3, part: 'fees' } })).toBe(true)
+    expect(isSameName(name, { chainId: 10, subject: v3 })).toBe(false)
+    expect(isSameName(name, { chainId: 1, subject: { ...v3, manager_address: '0xcd' } })).toBe(false)
+    expect(isSameName(name, { chainId: 1, subject: { market_id: '7' } })).toBe(false)
+    // The letters of a Solana address have a case.
+    const of = (obligation_address: string) => ({ chainId: 101, subject: { obligation_address } })
+    expect(isSameName(of('Ab'), of('aB'))).toBe(false)
+  })
+
+  test('group rows of a portfolio, each protocol apart', () => {
+    const asset = (position: Asset['position']) => ({ chain_id: 1, position })
+    const [principal, fees] = [asset({ ...v3, part: 'principal' }), asset({ ...v3, part: 'fees' })]
+    const other = asset({ ...v3, token_id: '8', part: 'fees' })
+    const [aave, spoke] = [asset({ family: 'aave-v3', market_id: 'a' }), asset({ family: 'aave-v4', market_id: 'a' })]
+    expect(groupByPosition([principal, asset(null), other, aave, fees, spoke])).toEqual([
+      [principal, fees],
+      [other],
+      [aave],
+      [spoke],
+    ])
+  })
+})
+
+test('a token has the same mark in any spelling of its address, and another token has another', () => {
+  expect(computeHues('0xAb01')).toEqual(computeHues('0xab01'))
+  expect(computeHues('0xab01')).not.toEqual(computeHues('0xab02'))
+})
+
+test('totals are exact, with the number of positions in each', () => {
+  const position = (id: string, figures: Partial<ShownPosition> = {}): ShownPosition => ({
+    token_id: id,
+    is_active: true,
+    in_range: true,
+    ...figures,
+  })
+  const usd = (total: string | null, uncollected_fees: string | null) => ({ total, uncollected_fees })
+  const positions = [
+    position('1', { usd: usd('5.100000', '1.000000'), pnl: { pnl_usd_value: '-3.000000' } }),
+    position('2', { usd: usd('120.000000', null), pnl: null, in_range: false }),
+    position('3', { usd: usd(null, null) }),
+    position('4', { is_active: false }),
+    position('5', { usd: usd('1000.000001', '0.100000'), pnl: { pnl_usd_value: '7.000001' } }),
+  ]
+  expect(computeTotals(positions)).toEqual({
+    open: 4,
+    closed: 1,
+    inRange: 3,
+    outOfRange: 1,
+    value: { usd: '1125.100001', count: 3 },
+    fees: { usd: '1.100000', count: 2 },
+    pnl: { usd: '4.000001', count: 2 },
+  })
+})
