@@ -7,7 +7,6 @@ import { downloadFile } from '../lib/download.ts'
 import { useSignal } from '../lib/hooks.ts'
 import { pluralize } from '../lib/time.ts'
 import { useState } from '../lib/view.ts'
-import { useRovingFocus } from '../part/roving_focus.ts'
 
 interface CsvProps {
   readonly answer: Answer
@@ -20,7 +19,6 @@ interface CsvProps {
  */
 export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }: CsvProps) {
   const [state, setState] = useState<{ failure?: string; isLoading?: boolean }>({})
-  const rove = useRovingFocus<HTMLButtonElement>()
   const startSignal = useSignal()
   if (!hasCsv(catalog, path)) return null
   const download = async () => {
@@ -36,7 +34,6 @@ export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }: CsvProps
   return (
     <>
       <button
-        {...rove}
         type="button"
         class="small"
         disabled={isLoading}

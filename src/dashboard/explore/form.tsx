@@ -3,7 +3,7 @@ import { cleanEntry, describeWalletError, shortenAddress } from '../lib/address.
 import { requestApi } from '../lib/api.ts'
 import { uniqueWallets, WALLETS_MAX } from '../lib/link.ts'
 import { clearWallets, getRecentWallets, KEY_FORM } from '../lib/session.ts'
-import { pluralize } from '../lib/time.ts'
+import { parseMoment, pluralize } from '../lib/time.ts'
 import { classes, useEffect, useId, useRef, useState } from '../lib/view.ts'
 import { Choice, Field } from '../part/field.tsx'
 import { ADVICE } from '../part/notice.tsx'
@@ -14,6 +14,8 @@ interface WalletFormProps {
   readonly wallets: readonly string[]
   readonly atTime: boolean
   readonly asOf: string
+  /** Unix seconds by the service's clock. */
+  readonly getNowSec: () => number
   readonly large: boolean
   /** What a look costs, if no text around the form says it. */
   readonly prices?: string | undefined
@@ -21,11 +23,12 @@ interface WalletFormProps {
 }
 
 /** Form for one or several wallets. Resolves ENS names before `onWallets` is called. */
-export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWallets }: WalletFormProps) {
+export function WalletForm({ apiKey, wallets, atTime, asOf, getNowSec, large, prices, onWallets }: WalletFormProps) {
   const [text, setText] = useState(wallets.join(' '))
   const [moment, setMoment] = useState(asOf)
   const [isMomentCut, setMomentCut] = useState(false)
-  const [fault, setFault] = useState<string | undefined>(undefined)
+  // What a link names wrongly is said before anything is asked.
+  const [fault, setFault] = useState(wallets.length === 0 ? undefined : findFormError(wallets, false))
   const [recent, setRecent] = useState(getRecentWallets())
   const [isLoading, setLoading] = useState(false)
   const id = useId()
@@ -45,7 +48,7 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWal
   const submit = async (event: Event) => {
     event.preventDefault()
     const entries = uniqueWallets(text.split(/[\s,;]+/).map(cleanEntry))
-    const failedCheck = findFormError(entries, isMomentCut)
+    const failedCheck = findFormError(entries, isMomentCut, { moment, nowSec: getNowSec() })
     setFault(failedCheck)
     if (failedCheck !== undefined || isLoading) return
     setLoading(true)
@@ -137,11 +140,13 @@ export function WalletForm({ apiKey, wallets, atTime, asOf, large, prices, onWal
 
 /**
  * Returns the error of a filled form; undefined if it can be sent. `entries`: wallets and names. `isMomentCut`: whether
- * a part of the date is missing.
+ * a part of the date is missing. `moment`: ISO time, empty for now. `nowSec`: Unix seconds.
  */
-export function findFormError(entries: readonly string[], isMomentCut: boolean) {
+export function findFormError(entries: readonly string[], isMomentCut: boolean, { moment = '', nowSec = 0 } = {}) {
   if (entries.length > WALLETS_MAX) return `These are ${entries.length}: up to ${WALLETS_MAX} are shown at once.`
   if (isMomentCut) return 'A part of the date or its time of day is missing: complete it, or clear it for now.'
+  if (moment !== '' && parseMoment(moment) > nowSec)
+    return 'This moment is still to come: choose one that has passed, or clear it for now.'
   return entries.length === 0 ? describeWalletError('') : entries.map(describeWalletError).find(Boolean)
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { shortenAddress, walletKind } from '../lib/address.ts'
+import { isWallet, shortenAddress, walletKind } from '../lib/address.ts'
 import type { Answer } from '../lib/api.ts'
 import { onCharge } from '../lib/api.ts'
 import type { Catalog } from '../lib/catalog.ts'
@@ -88,12 +88,13 @@ export function ExplorePage() {
         wallets={view.wallets}
         atTime={catalog.atTime}
         asOf={view.asOf}
+        getNowSec={catalog.getNowSec}
         large={large}
         prices={large ? undefined : formatPrices(catalog.credits)}
         onWallets={openWallets}
       />
     )
-    const validWallets = view.wallets.filter((wallet) => walletKind(wallet) !== undefined)
+    const validWallets = view.wallets.filter((wallet) => isWallet(wallet))
     if (validWallets.length === 0)
       return (
         <Welcome catalog={catalog} wallets={[]}>

@@ -1,3 +1,5 @@
+import { isAddress } from 'viem'
+
 const EVM_ADDRESS = /^0x[0-9a-fA-F]{40}$/
 export const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 
@@ -5,6 +7,11 @@ export const BASE58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 export function walletKind(text: string): 'evm' | 'solana' | undefined {
   if (EVM_ADDRESS.test(text)) return 'evm'
   return BASE58_ADDRESS.test(text) ? 'solana' : undefined
+}
+
+/** Returns true if a text is a whole address, without a typo that its own checksum tells. */
+export function isWallet(text: string) {
+  return walletKind(text) !== undefined && describeWalletError(text) === undefined
 }
 
 /** Characters that are not seen: controls, marks of direction and width, and the soft hyphen. */
@@ -28,6 +35,8 @@ export function isEnsName(text: string) {
 /** Returns an error message for a text that is neither a wallet nor a name; undefined if it is one. */
 export function describeWalletError(text: string) {
   if (text === '') return 'Paste the address of a wallet.'
+  if (walletKind(text) === 'evm' && !isAddress(text))
+    return 'This address has a typo: its capital letters do not match its checksum. Paste it again.'
   if (walletKind(text) !== undefined || isEnsName(text)) return undefined
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) {
     return 'This is as long as a transaction, a market id or a private key. A wallet has 40 digits after 0x. Never paste a private key anywhere.'

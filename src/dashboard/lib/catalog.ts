@@ -57,11 +57,14 @@ export const SOLANA_CHAIN_ID = 101
 
 export async function readCatalog(): Promise<Catalog | Failure> {
   const answer: Answer<Document> | Failure = await send('openapi.json', { cache: 'no-cache' })
-  return answer.ok ? createCatalog(answer.body) : answer
+  return answer.ok ? createCatalog(answer.body, answer.atSec) : answer
 }
 
-function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }: Document) {
+function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }: Document, atSec: number) {
+  const readAtMs = performance.now()
   return {
+    /** Unix seconds by the service's clock: the reader's may be wrong. */
+    getNowSec: () => atSec + (performance.now() - readAtMs) / 1_000,
     /** Names of chains by id. */
     names: new Map(toNumericEntries({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
     /** URLs of block explorers by chain id. */

@@ -29,10 +29,15 @@ export function uniqueWallets(wallets: readonly string[]) {
   return [...bySpelling.values()]
 }
 
+/** Lists the wallets of a link: each in a field of its own, or several with commas between them. */
+function listNamed(query: URLSearchParams) {
+  return query.getAll('wallet').flatMap((entry) => entry.split(/[\s,;]+/))
+}
+
 export function parseView(fragment: string): View {
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
   return {
-    wallets: uniqueWallets(query.getAll('wallet').map((wallet) => wallet.trim())).slice(0, WALLETS_MAX),
+    wallets: uniqueWallets(listNamed(query)).slice(0, WALLETS_MAX),
     asOf: query.get('as_of') ?? '',
     target: query.get('target') ?? TARGET_DEFAULT,
     kamino: query.getAll('kamino').slice(0, LIST_MAX),
@@ -43,7 +48,7 @@ export function parseView(fragment: string): View {
 export function listUnshown(fragment: string, shown: readonly string[]) {
   const ids = new Set(shown.map(toWalletId))
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
-  const named = uniqueWallets(query.getAll('wallet').map((wallet) => wallet.trim()))
+  const named = uniqueWallets(listNamed(query))
   return named.filter((wallet) => !ids.has(toWalletId(wallet)))
 }
 

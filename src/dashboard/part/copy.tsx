@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { announce } from '../lib/announce.ts'
 import { useEffect, useState } from '../lib/view.ts'
 
 const MESSAGE_MS = 1_500
@@ -16,9 +17,7 @@ export function Copy({ text, label, children, ...rest }: CopyProps) {
   return (
     <button type="button" class={rest.class ?? 'copy'} onClick={copy} aria-label={label}>
       {children ?? <CopyIcon done={state === 'done'} />}
-      <span class={state === 'failed' ? 'bad' : 'visually-hidden'} role="status">
-        {MESSAGES[state]}
-      </span>
+      <span class={state === 'failed' ? 'bad' : 'visually-hidden'}>{MESSAGES[state]}</span>
     </button>
   )
 }
@@ -37,12 +36,16 @@ export function useCopy(text: string): ['idle' | 'done' | 'failed', () => void] 
     const timer = setTimeout(() => setState('idle'), MESSAGE_MS)
     return () => clearTimeout(timer)
   }, [state])
+  const finish = (next: 'done' | 'failed') => {
+    setState(next)
+    announce(MESSAGES[next])
+  }
   const copy = () => {
     // `navigator.clipboard` is undefined on a page over plain HTTP from another machine.
     const copying = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
     copying.then(
-      () => setState('done'),
-      () => setState('failed'),
+      () => finish('done'),
+      () => finish('failed'),
     )
   }
   return [state, copy]

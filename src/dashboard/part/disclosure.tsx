@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { useRovingFocus } from './roving_focus.ts'
 
 interface DisclosureProps {
   readonly title: ComponentChildren
@@ -11,12 +10,9 @@ interface DisclosureProps {
 
 /** Content behind a title that opens it. */
 export function Disclosure({ title, mood, children, ...rest }: DisclosureProps) {
-  const rove = useRovingFocus<HTMLElement>()
   return (
     <details class={rest.class}>
-      <summary {...rove} class={mood}>
-        {title}
-      </summary>
+      <summary class={mood}>{title}</summary>
       {children}
     </details>
   )

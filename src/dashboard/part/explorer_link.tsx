@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import type { Catalog } from '../lib/catalog.ts'
-import { useRovingFocus } from './roving_focus.ts'
 
 interface ExplorerLinkProps {
   readonly catalog: Catalog
@@ -17,13 +16,11 @@ interface ExplorerLinkProps {
  * known.
  */
 export function ExplorerLink({ catalog, chainId, kind = 'address', id, label, children }: ExplorerLinkProps) {
-  const rove = useRovingFocus<HTMLAnchorElement>()
   const site = catalog.explorers.get(chainId)
   if (site === undefined) return children
   const { hostname } = new URL(site)
   return (
     <a
-      {...rove}
       class="out"
       href={`${site}/${kind}/${encodeURIComponent(id)}`}
       target="_blank"

@@ -10,7 +10,6 @@ import {
 } from '../lib/decimal.ts'
 import { classes } from '../lib/view.ts'
 import { useCopy } from './copy.tsx'
-import { useRovingFocus } from './roving_focus.ts'
 
 interface FigureProps {
   readonly exact: string
@@ -22,14 +21,11 @@ interface FigureProps {
 /** Rounded figure. Hover and focus show all digits; a click copies them. */
 function Figure({ exact, unit = '', children, ...rest }: FigureProps) {
   const [state, copy] = useCopy(exact)
-  const rove = useRovingFocus<HTMLButtonElement>()
   const all = state === 'done' ? 'Copied' : state === 'failed' ? 'Cannot copy here' : `${exact}${unit}`
   return (
-    <button {...rove} type="button" class={classes('figure', rest.class)} onClick={copy}>
+    <button type="button" class={classes('figure', rest.class)} onClick={copy}>
       {children}
-      <span class="figure-all" role="status">
-        {all}
-      </span>
+      <span class="figure-all">{all}</span>
     </button>
   )
 }

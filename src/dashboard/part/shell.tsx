@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { ANNOUNCER_ID } from '../lib/announce.ts'
 import { keepFocus } from '../lib/focus.ts'
 import { classes, useEffect } from '../lib/view.ts'
 import { Guard } from './guard.tsx'
@@ -44,6 +45,7 @@ export function Shell({ page, aside, pages = PAGES, children }: ShellProps) {
         </nav>
         <div class="bar-aside">{aside}</div>
       </header>
+      <p id={ANNOUNCER_ID} class="visually-hidden" role="status" />
       <main id="content" tabindex={-1}>
         <NewSecrets />
         <Guard>{children}</Guard>

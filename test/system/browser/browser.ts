@@ -165,14 +165,6 @@ export function focused(page: Page): Promise<string> {
   ) as Promise<string>
 }
 
-/** Counts the Tab stops of each card. */
-export function stops(page: Page): Promise<number[]> {
-  return page.evaluate(
-    `[...document.querySelectorAll('.card')].map((card) => [...card.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]
-      .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility({ visibilityProperty: true })).length)`,
-  ) as Promise<number[]>
-}
-
 /** Presses Tab until the focus is on `name`; throws if it does not get there. */
 export async function tabTo(page: Page, name: string): Promise<void> {
   for (let presses = 0; presses < 120; presses++) {

@@ -9,7 +9,7 @@ interface AddressModule {
 // The pages' own files have no declarations.
 const ADDRESS: string = join(import.meta.dir, '../../../src/dashboard/lib/address.ts')
 const { cleanEntry, describeWalletError } = (await import(ADDRESS)) as AddressModule
-const DIGITS = '1c88aF7c1c88aF7c1c88aF7c1c88aF7c1c88aF7c'
+const DIGITS = '1C88af7C1c88Af7c1C88Af7C1c88af7C1c88af7c'
 
 test.each([
   [`\u200b0x${DIGITS}\u200e`, `0x${DIGITS}`],
@@ -21,4 +21,11 @@ test.each([
 ])('cleanEntry(%j) is what was meant, which is a wallet', (text, wanted) => {
   expect(cleanEntry(text)).toBe(wanted)
   expect(describeWalletError(cleanEntry(text))).toBeUndefined()
+})
+
+test('a typo in an address is told from its checksum; without capital letters it has none', () => {
+  const wrong = DIGITS.replace('A', 'a')
+  expect(wrong).not.toBe(DIGITS)
+  expect(describeWalletError(`0x${wrong}`)).toContain('checksum')
+  expect(describeWalletError(`0x${DIGITS.toLowerCase()}`)).toBeUndefined()
 })
