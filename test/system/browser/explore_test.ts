@@ -176,9 +176,10 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const answer = await call(target)
     const cards = page.locator('.position')
     expect(await cards.count()).toBe(answer.data.length)
-    for (const [index, position] of answer.data.entries()) {
-      const exact = await cards.nth(index).locator('.figure-all').allTextContents()
-      const shown = await cards.nth(index).getByRole('img').getAttribute('aria-label')
+    for (const position of answer.data) {
+      const card = cards.filter({ has: page.locator(`header span[title="${position.token_id}"]`) })
+      const exact = await card.locator('.figure-all').allTextContents()
+      const shown = await card.getByRole('img').getAttribute('aria-label')
       expect(exact).toContain(`${position.usd.total} USD`)
       for (const name of ['token0', 'token1'] as const) {
         const { symbol } = position.position_state[name]
@@ -186,7 +187,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
         expect(exact).toContain(`${position.uncollected_fees[name].amount} ${symbol}`)
       }
       expect(shown).toContain(position.in_range ? ', in range' : 'out of range')
-      const pool = cards.nth(index).getByRole('link', { name: 'Pool on etherscan.io, in a new tab' })
+      const pool = card.getByRole('link', { name: 'Pool on etherscan.io, in a new tab' })
       const linked = await Promise.all(['href', 'rel', 'target'].map((name) => pool.getAttribute(name)))
       expect(linked).toEqual([
         `https://etherscan.io/address/${position.position_state.pool.id}`,
@@ -264,6 +265,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const { wallets } = await stage.scene.devnet.aave()
     const page = await stage.open()
     await page.addInitScript(`sessionStorage.setItem('${KEY}', '${stage.scene.accounts.keys.main}')`)
+    await page.addInitScript("sessionStorage.setItem('walletscope.cards', 'open')")
     const listAsked = () => stage.requests.filter((address) => new URL(address).pathname.startsWith('/v1/'))
     const scroll = async () => {
       for (const card of await page.locator('.card').all()) await card.scrollIntoViewIfNeeded()

@@ -331,10 +331,13 @@ describe('a position', async () => {
       const { provider } = stage.scene.devnet.wallets
       const page = await look(provider)
       const list = await readPositions(provider)
-      const hasColumn = await page
-        .locator('.position')
-        .evaluateAll((cards) => cards.map((card) => card.textContent?.includes('Withdrawn, not collected')))
-      expect(hasColumn).toEqual(list.map(({ usd }) => Number(usd.withdrawn_principal) > 0))
+      const hasColumn = []
+      for (const { token_id, usd } of list) {
+        const card = page.locator('.position').filter({ has: page.locator(`header span[title="${token_id}"]`) })
+        const has = (await card.innerText()).includes('Withdrawn, not collected')
+        expect(has).toBe(Number(usd.withdrawn_principal) > 0)
+        hasColumn.push(has)
+      }
       expect(new Set(hasColumn).size).toBe(2)
     }, 60_000)
   })
@@ -371,8 +374,9 @@ describe('Uniswap V4', async () => {
       expect(data).toHaveLength(POOLS.length)
       const cards = page.locator('.position')
       expect(await cards.count()).toBe(POOLS.length)
-      for (const [index, position] of data.entries()) {
-        const card = cards.nth(index)
+      const getCard = ({ token_id }: Json) => cards.filter({ has: page.locator(`header span[title="${token_id}"]`) })
+      for (const position of data) {
+        const card = getCard(position)
         const { token0, token1, pool } = position.position_state
         expect(await card.getByRole('img').getAttribute('aria-label')).toMatch(
           /^Range from .* current price .* in range$/,
@@ -392,7 +396,7 @@ describe('Uniswap V4', async () => {
       }
       const of = (name: (typeof POOLS)[number]) => {
         const index = data.findIndex(({ token_id }: Json) => token_id === String(ids[name]))
-        return { card: cards.nth(index), position: data[index] }
+        return { card: getCard(data[index]), position: data[index] }
       }
       const withColumn = await cards.filter({ hasText: 'A withdrawal pays' }).count()
       expect(withColumn).toBe(data.filter(({ withdrawable }: Json) => withdrawable).length)
@@ -408,11 +412,8 @@ describe('Uniswap V4', async () => {
       expect(kept.withdrawable_error).toBe('reverts')
       await barred.getByText('its hook does not let it pass').waitFor()
       await barred.getByText('not counted', { exact: true }).waitFor()
-      const summary = await page.locator('.summary').innerText()
-      expect(summary).toContain('1 position without a known withdrawal is not in it')
-      // The scene has no contract at its Aave oracle's address: a source that failed, which no list of dollars replaces.
-      const isUnpriced = ({ usd, withdrawable_error }: Json) => usd.total === null && !withdrawable_error
-      expect(summary.includes('without a price')).toBe(data.some(isUnpriced))
+      const line = page.locator('.line').filter({ hasText: 'cannot be withdrawn' })
+      expect(await line.innerText()).toContain(`#${kept.token_id}`)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
     }, 90_000)
@@ -440,6 +441,55 @@ describe('Uniswap V4', async () => {
       expect(await single.count()).toBe(count - Number(number))
     }, 90_000)
 
+    test('is a line in the list of 13, whose first screen tells worth and what to do, each leading to its line', async () => {
+      const { provider } = stage.scene.devnet.wallets
+      await mintEach(await stage.scene.devnet.uniswapV4(), { names: POOLS, owner: provider })
+      const page = await stage.open()
+      await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+      await openLink(page, `${stage.scene.url}#wallet=${provider}`, { areCardsOpen: false })
+      await settle(page)
+      await page.locator('.row').nth(12).waitFor()
+      const { data } = await call(`v1/wallet/overview?wallet=${provider}`)
+      const { worth, earnings, to_do } = data
+      await page.locator(`#net-worth[title="${worth.net_worth_usd} USD"]`).waitFor()
+      expect(await page.locator('#net-worth').textContent()).toMatch(/^\$[\d,]+\.\d\d$/)
+      const first = page.getByRole('region', { name: 'Worth', exact: true })
+      // One of two chains never answers.
+      expect(await first.innerText()).toMatch(/at least\s(?:.|\s)*without 1 chain/)
+      const exact = await first.locator('.figure-all').allTextContents()
+      for (const figure of [worth.assets_usd, worth.debt_usd, earnings.per_day_usd, earnings.to_collect_usd])
+        expect(exact).toContain(`${figure} USD`)
+      expect(await page.locator('.position').count()).toBe(0)
+      expect((await page.locator('.row .line').first().boundingBox())?.height).toBeLessThanOrEqual(44)
+
+      for (const [width, most] of [
+        [1280, 3_000],
+        [390, 5_000],
+      ] as const) {
+        await page.setViewportSize({ width, height: 900 })
+        const list = await page.getByRole('region', { name: 'To do' }).boundingBox()
+        expect((list?.y ?? 900) + (list?.height ?? 0)).toBeLessThanOrEqual(900)
+        expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(most)
+      }
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.getByText(/^\d+ more$/).click()
+      const things = page.getByRole('region', { name: 'To do' }).getByRole('button')
+      expect(await things.count()).toBe(to_do.length)
+      const kinds = new Set(to_do.map(({ kind }: Json) => kind))
+      // A closed position that owes its tokens has a line too.
+      for (const kind of ['out_of_range', 'uncollected', 'blocked']) expect(kinds.has(kind)).toBe(true)
+      for (const [index, { subject }] of to_do.entries()) {
+        await things.nth(index).click()
+        const open = page.locator('.row.open').filter({ hasText: `#${subject.token_id}` })
+        await open.locator('.card').first().waitFor()
+      }
+      // Two things may be about one position.
+      const ids = new Set(to_do.map(({ subject }: Json) => JSON.stringify(subject)))
+      expect(await page.locator('.row.open').count()).toBe(ids.size)
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+    }, 90_000)
+
     test('is sorted among those of V3, and no card repeats its requests', async () => {
       const { provider } = stage.scene.devnet.wallets
       await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
@@ -450,7 +500,8 @@ describe('Uniswap V4', async () => {
       const ids = () =>
         page.locator('.position header span[title]').evaluateAll((all) => all.map((each) => each.getAttribute('title')))
       const getIds = (list: readonly Json[]) => list.map(({ token_id: id }) => id)
-      expect(await ids()).toEqual(getIds([...v3, ...v4]))
+      const byValue = [...v3, ...v4].toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
+      expect(await ids()).toEqual(getIds(byValue))
       await page
         .getByRole('button', { name: /^Dates and flows/ })
         .first()
@@ -458,12 +509,12 @@ describe('Uniswap V4', async () => {
       await page.locator('.life .facts').first().waitFor()
       const asked = () => stage.requests.filter((each) => each.includes('/events?')).length
       const before = asked()
+      await page.getByLabel('Sort by').selectOption('profit')
+      const byProfit = [...v3, ...v4].filter(({ pnl }) => pnl !== null)
+      byProfit.sort((a, b) => Number(b.pnl.pnl_usd_value) - Number(a.pnl.pnl_usd_value))
+      expect((await ids()).slice(0, byProfit.length)).toEqual(getIds(byProfit))
       await page.getByLabel('Sort by').selectOption('value')
-      const byValue = [...v3, ...v4].toSorted((a, b) => Number(b.usd.total) - Number(a.usd.total))
       expect(await ids()).toEqual(getIds(byValue))
-      expect(await page.locator('.position header').last().innerText()).toContain('Uniswap V4 on Ethereum · ')
-      await page.getByLabel('Sort by').selectOption('listed')
-      expect(await ids()).toEqual(getIds([...v3, ...v4]))
       expect([before > 0, asked()]).toEqual([true, before])
     }, 90_000)
 

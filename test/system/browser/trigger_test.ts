@@ -317,6 +317,7 @@ describe('causes', async () => {
 
     async function enter(wallet: string, key: string | undefined): Promise<Page> {
       const page = await stage.open()
+      await page.addInitScript("sessionStorage.setItem('walletscope.cards', 'open')")
       await page.goto(`${stage.scene.url}#wallet=${wallet}`)
       await page.getByLabel('API key').fill(key ?? '')
       await page.keyboard.press('Enter')
