@@ -184,6 +184,10 @@ async function listQuestions(
       target: '/v1/lending/compound-v3/batch',
       body: { wallets: [comet.borrower, comet.lender] },
     },
+    get(
+      '/v1/lending/compound-v3/position/{chain_id}/snapshots',
+      `/v1/lending/compound-v3/position/1/snapshots?wallet=${comet.lender}&market_id=usdc&max_snapshots=2`,
+    ),
     get('/v1/lending/morpho-blue', `/v1/lending/morpho-blue?wallet=${morpho.wallets.both}`),
     get(
       '/v1/lending/morpho-blue/position/{chain_id}/yield',

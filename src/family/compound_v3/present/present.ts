@@ -7,6 +7,7 @@ import { pow10 } from '../../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../../lib/number/rational.ts'
 import { presentCalculations, presentReducedCalculations, presentTotals } from '../../lending/calculations.ts'
 import { presentDue } from '../../lending/due.ts'
+import type { SnapshotFigures } from '../../lending/series.ts'
 import { createWatchedLending } from '../../lending/watched.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
 import type { ConfirmedFigures } from '../../watch.ts'
@@ -43,16 +44,17 @@ export function presentWallet(
     chain_id: chainId,
     wallet: checksumAddress(wallet),
     positions: positions.map(presentPosition),
-    calculations: positions.map((position) =>
-      presentIfValued(position, (lending, healthFactor) =>
+    calculations: positions.map((position) => {
+      const figures = presentIfValued(position, (lending, healthFactor) =>
         presentCalculations(lending, {
           target,
           healthFactor,
           safeBorrow: (aim) => safeBorrow(position, lending, aim),
           safeWithdraw: (aim) => safeWithdraw(position, lending, aim),
         }),
-      ),
-    ),
+      )
+      return figures ?? null
+    }),
   }
 }
 
@@ -66,20 +68,21 @@ export function presentReduced({ chainId, wallet, positions }: WalletPositions, 
       const netWorthUSD = lending === undefined ? null : presentTotals(lending.totals).netWorthUSD
       return { marketId: position.market, healthFactor, netWorthUSD }
     }),
-    calculations: positions.map((position) =>
-      presentIfValued(position, (lending, healthFactor) =>
+    calculations: positions.map((position) => {
+      const figures = presentIfValued(position, (lending, healthFactor) =>
         presentReducedCalculations(lending, { target, healthFactor }),
-      ),
-    ),
+      )
+      return figures ?? null
+    }),
   }
 }
 
 function presentIfValued<T>(
   position: Position,
   present: (lending: LendingPosition, healthFactor: string) => T,
-): T | null {
+): T | undefined {
   const { lending, healthFactor } = toFigures(position)
-  return lending === undefined || healthFactor === null ? null : present(lending, healthFactor)
+  return lending === undefined || healthFactor === null ? undefined : present(lending, healthFactor)
 }
 
 const presentPosition = memoize((position: Position): PresentedPosition => {
@@ -157,6 +160,14 @@ function presentAmount({ symbol, address, decimals, price }: AccountToken, units
 
 function formatWorth(worth: Rational | undefined): string | null {
   return worth === undefined ? null : formatUsd(worth)
+}
+
+/** Figures of a position for a snapshot, in the format of the list; undefined if it cannot be valued. */
+export function toSnapshotFigures(position: Position): SnapshotFigures | undefined {
+  return presentIfValued(position, ({ totals }, healthFactor) => {
+    const { totalCollateralUSD, totalDebtUSD, netWorthUSD } = presentTotals(totals)
+    return { collateralUsd: totalCollateralUSD, debtUsd: totalDebtUSD, netWorthUsd: netWorthUSD, healthFactor }
+  })
 }
 
 /** The confirmed figures of a position, for triggers. */

@@ -2,7 +2,10 @@ import { hash } from 'node:crypto'
 import { type Address, toFunctionSelector } from 'viem'
 import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
+import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { readPages } from '../../../chain/call/pages.ts'
+import { encodeCall } from '../../../chain/call/words.ts'
+import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
@@ -31,6 +34,10 @@ const PAGE_SIZES = { override: 100, deployless: 20 } as const
 const PAGE_BYTES_MAX = 1_000_000
 /** Wallets of a light call. */
 const LIGHT_WALLETS_MAX = 4
+
+const USER_BASIC = toFunctionSelector('userBasic(address)')
+/** Length of its answer, five words. */
+const USER_BASIC_DIGITS = 2 + 5 * 64
 
 /** Client, markets and block for reading a chain. */
 export type CompoundV3Target = FamilyTarget<CompoundV3Market>
@@ -75,11 +82,14 @@ export function createCometReader(options: {
     return readByLens(endpoint, reading, work)
   }
 
+  /** Creates the read of the markets of a target that stand at its block. */
+  const createAttempt = (target: CompoundV3Target, wallets: readonly Address[]) => (endpoint: Endpoint, within: Work) =>
+    past.readDeployed(target, (deployed) => ask(endpoint, deployed, wallets, within), within)
+
   function readTarget(target: CompoundV3Target, wallets: readonly Address[], work: Work) {
-    const attempt = (endpoint: Endpoint, within: Work) =>
-      past.readDeployed(target, (deployed) => ask(endpoint, deployed, wallets, within), within)
+    const attempt = createAttempt(target, wallets)
     const read = (shared: Work): Promise<ChainRead> =>
-      target.client.read(attempt, { work: shared, budgetMs: BUDGET_MS, ...toReadOptions(target) })
+      target.client.read(attempt, { work: shared, ...toLimits(target) })
     return cache.reuse({ ...toCacheKey(target, wallets), read }, work)
   }
 
@@ -100,7 +110,72 @@ export function createCometReader(options: {
         requested.map((target) => (shared: Work) => readTarget(target, wallets, shared)),
         work,
       ),
+    /**
+     * The wallets' positions at the past block of one target, by quorum of endpoints: answers agree if their texts are
+     * equal. Throws as `readByQuorum`.
+     */
+    readAgreed: (
+      wallets: readonly Address[],
+      {
+        target,
+        ...options
+      }: {
+        readonly target: CompoundV3Target
+        readonly toText: (read: ChainRead) => string
+        readonly work: Work
+      },
+    ) =>
+      readByQuorum(target.client, createAttempt(target, wallets), {
+        ...options,
+        ...toLimits(target),
+        what: `what ${wallets.length} wallets had at block ${target.block?.number}`,
+      }),
+    /** Whether the only market of the target keeps a trace of each wallet, by quorum. Throws as `readByQuorum`. */
+    readTraces: (wallets: readonly Address[], target: CompoundV3Target, work: Work) =>
+      readByQuorum(target.client, (endpoint, within) => askTraces(endpoint, { target, wallets, clock }, within), {
+        work,
+        ...toLimits(target),
+        what: 'whether wallets had moved a token',
+        toText: (traces: readonly boolean[]) => traces.join(),
+      }),
   }
+}
+
+/**
+ * Asks whether the market stores anything of each wallet. The index of rewards stays after it first lent or owed; what
+ * shows that it has collateral goes with that.
+ */
+async function askTraces(
+  endpoint: Endpoint,
+  {
+    target: { client, block, deployments },
+    wallets,
+    clock,
+  }: { readonly target: CompoundV3Target; readonly wallets: readonly Address[]; readonly clock: Clock },
+  work: Work,
+): Promise<readonly boolean[]> {
+  const [market] = deployments
+  if (market === undefined) throw new Error('Cannot read traces: the target has no market')
+  // The lens reads the parent block.
+  if (block?.number === 0n) return wallets.map(() => false)
+  const calls = wallets.map((wallet) => ({ to: market.comet, data: encodeCall(USER_BASIC, wallet) }))
+  const { results } = await readMulticall(
+    endpoint,
+    { calls, block: block ?? { chainId: client.chain.id }, clock },
+    work,
+  )
+  return results.map((answer = '0x') => {
+    // At a past block the market may not stand yet.
+    if (answer.length < USER_BASIC_DIGITS && block !== undefined) return false
+    if (answer.length < USER_BASIC_DIGITS) {
+      throw new ContractUnresponsiveError(`market "${market.market}" does not answer`)
+    }
+    return /[^0]/.test(answer.slice(2))
+  })
+}
+
+function toLimits(target: CompoundV3Target) {
+  return { budgetMs: BUDGET_MS, ...toReadOptions(target) }
 }
 
 /** Chain and cache key of a reading. */
