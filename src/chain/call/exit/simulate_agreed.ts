@@ -27,35 +27,41 @@ export async function simulateAgreed(
   const quorum = Math.max(QUORUM, agreed)
   const over = new AbortController()
   const until = limitWork(work, over.signal)
-  const asked = new Set<number>()
+  /** Reader by endpoint index: each endpoint is asked by one reader, which may ask it again. The first may ask any. */
+  const readers = new Map<number, number>()
   const answers: Simulation[] = []
 
-  const simulate = async (endpoint: Endpoint, within: Work): Promise<Simulation> => {
-    asked.add(endpoint.index)
-    return { endpoint: endpoint.index, units: await simulateUnits(endpoint, query, within) }
-  }
-  const askOther = async (): Promise<void> => {
-    const attempt = (endpoint: Endpoint, within: Work) => {
-      if (asked.has(endpoint.index)) throw new EndpointError('pruned', 'The endpoint was asked already')
-      return simulate(endpoint, within)
+  const createAttempt =
+    (reader: number) =>
+    async (endpoint: Endpoint, within: Work): Promise<Simulation> => {
+      const { index } = endpoint
+      if (reader > 0 && (readers.get(index) ?? reader) !== reader)
+        throw new EndpointError('pruned', 'Another reader asks the endpoint')
+      readers.set(index, reader)
+      return { endpoint: index, units: await simulateUnits(endpoint, query, within) }
     }
-    const other = await client
-      .read(async (...each) => attempt(...each), { ...reading, work: until, isCompared: true })
-      .catch(() => undefined)
+  const askOther = async (reader: number): Promise<void> => {
+    const limited = { ...reading, work: until, isCompared: true }
+    const other = await client.read(createAttempt(reader), limited).catch(() => undefined)
     if (other !== undefined && answers.every(({ endpoint }) => endpoint !== other.endpoint)) answers.push(other)
   }
 
   try {
-    const first = client.read(simulate, { ...reading, work, isCompared: true })
-    const others = Array.from({ length: Math.min(quorum, chain.rpcUrls.length) - 1 }, askOther)
+    const first = client.read(createAttempt(0), { ...reading, work, isCompared: true })
+    const others = Array.from({ length: Math.min(quorum, chain.rpcUrls.length) - 1 }, (_, index) => askOther(index + 1))
     const own = await first
     if (answers.every(({ endpoint }) => endpoint !== own.endpoint)) answers.unshift(own)
     await withTimeout(Promise.all(others), { ms: LATE_MS, clock }).catch(() => {})
     const getMajority = () => findMajority(answers, isSame)
-    while (getMajority().length < quorum && asked.size < chain.rpcUrls.length && clock.monotonicMs() < query.untilMs) {
-      const countBefore = asked.size
-      await askOther()
-      if (asked.size === countBefore) break
+    const hasTime = () => clock.monotonicMs() < query.untilMs
+    for (
+      let reader = quorum;
+      getMajority().length < quorum && readers.size < chain.rpcUrls.length && hasTime();
+      reader++
+    ) {
+      const countBefore = readers.size
+      await askOther(reader)
+      if (readers.size === countBefore) break
     }
     work.signal.throwIfAborted()
     return settle(client, answers, work)
