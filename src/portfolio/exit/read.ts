@@ -44,8 +44,6 @@ interface WalletExitQuery {
   readonly wallet: string
   /** Absent if the wallet has nothing there. */
   readonly read: Pick<AssetsRead, 'exits'> | undefined
-  /** True for a past block. */
-  readonly isDated: boolean
   readonly rows: readonly Row[]
 }
 
@@ -67,7 +65,7 @@ export function createExitReader(options: {
 }): ExitReader {
   const { clients, clock, isRecorded = false } = options
   return {
-    async read({ wallet, read, isDated, rows }, work) {
+    async read({ wallet, read, rows }, work) {
       const { exits } = read ?? {}
       const untilMs = clock.monotonicMs() + TRIAL_MS
       let isExecuted = true
@@ -81,7 +79,7 @@ export function createExitReader(options: {
         const client = clients.get(exits.block.chainId)
         if (client === undefined) return undefined
         const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock, untilMs }
-        const reading = { work, budgetMs: BUDGET_MS, ...(isDated && { past: exits.block }) }
+        const reading = { work, budgetMs: BUDGET_MS, ...(exits.past && { past: exits.past }) }
         return await tryUnits(client, { query, isRecorded }, reading)
       }
       const found = await readExit(rows, exits?.list() ?? [], run)

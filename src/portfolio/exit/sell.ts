@@ -74,8 +74,6 @@ interface SaleQuery {
   readonly arrived: readonly Row[]
   readonly outside: readonly OutsideMoney[]
   readonly into: Address
-  /** True for a past block. */
-  readonly isDated: boolean
 }
 
 /** Sells what arrives. */
@@ -98,8 +96,8 @@ export function createSaleReader(options: {
   const { clients, clock } = options
   return {
     async read(query, work) {
-      const { wallet, exits, into, isDated } = query
-      const { block, lenders } = exits
+      const { wallet, exits, into } = query
+      const { block, past, lenders } = exits
       const client = clients.get(block.chainId)
       const withdrawn = listWithdrawn(query)
       const offers = listOffers(query, withdrawn)
@@ -122,7 +120,7 @@ export function createSaleReader(options: {
             )
             return toSale(query, plan, hasOwnCode ? { kind: 'own_code' } : units[0])
           },
-          { work, budgetMs: BUDGET_MS, ...(isDated && { past: block }) },
+          { work, budgetMs: BUDGET_MS, ...(past && { past }) },
         ))
       const unsold = { offers, routes: NO_ROUTES, sales: [], loans: new Map<Address, number>(), unit: undefined }
       return sale ?? toSale(query, unsold, { kind: 'unsupported' })

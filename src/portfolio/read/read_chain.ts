@@ -176,8 +176,8 @@ function toChainAssets(
     assets: [...assets, ...dust.assets],
     outlooks: () => holdings.flatMap(({ listOutlooks }) => listOutlooks?.() ?? []),
     exits: {
-      // A past block has its hash here, by which endpoints are examined.
-      block: block ?? balances.block,
+      block: { ...balances.block, ...(block && { hash: block.hash }) },
+      ...(block && { past: block }),
       list: () => holdings.flatMap(({ listExits }) => listExits?.() ?? []),
       // Of few contracts each has the tokens of many; of many each has those of one.
       lenders: holdings

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { isNow, toAsOf } from '../../family/moment.ts'
+import { toAsOf } from '../../family/moment.ts'
 import { findFeedToken } from '../../finance/chain.ts'
 import { configuredChainId, documented, evmAddress, moment, momentRule } from '../../http/request/input.ts'
 import { receipt } from '../../http/route/receipt.ts'
@@ -73,7 +73,7 @@ export function exitRoute(options: PortfolioOptions & ExitReaders): Route {
       const exits = read.reads[0]?.exits
       if (into === undefined || exits === undefined) return read
       const { outside } = read.exit
-      const target = { wallet: wallet as Address, exits, into, isDated: !isNow(query) }
+      const target = { wallet: wallet as Address, exits, into }
       const sale = await options.sales().read({ ...target, arrived: listSellable(read), outside }, work)
       return { ...read, sale }
     },
@@ -94,7 +94,7 @@ export async function readWalletExit(
   const rows = classifyAssets(assets, { includeUnlisted: false })
   const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
   const [read] = reads
-  const exit = await options.exits().read({ ...query, read, rows, isDated: !isNow(query) }, work)
+  const exit = await options.exits().read({ ...query, read, rows }, work)
   const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
   return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
 }

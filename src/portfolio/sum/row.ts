@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Block } from '../../chain/block.ts'
+import type { Block, PinnedBlock } from '../../chain/block.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type {
   AccountToken,
@@ -85,7 +85,10 @@ export interface AssetsRead {
   readonly outlooks?: () => readonly PositionOutlook[]
   /** How its families' rows are taken out, and which contracts may lend to that; absent where nothing executes it. */
   readonly exits?: {
+    /** As calls see it. */
     readonly block: Block
+    /** The same by its header; absent for the newest one. */
+    readonly past?: PinnedBlock
     readonly list: () => readonly HoldingExit[]
     readonly lenders: readonly Address[]
   }
