@@ -107,7 +107,10 @@ export async function computeTruth(
   }
   if (sum('increase', 0) + sum('increase', 1) === 0n) throw new Error(`Position ${tokenId} never held anything`)
   const is_closed = liquidity === 0n
-  return { pnl: { token_id: String(tokenId), chain_id: 1, ...secondOpinion(flows, holding), is_closed }, flows }
+  const figures = secondOpinion(flows, holding)
+  // No farm holds positions here.
+  const rewards = { pnl_with_rewards: figures['pnl_usd_value'], pnl_with_rewards_missing: null }
+  return { pnl: { token_id: String(tokenId), chain_id: 1, ...figures, is_closed, ...rewards }, flows }
 }
 
 /** Sums principal withdrawn and not collected: withdrawn tokens are paid before fees. */

@@ -101,7 +101,14 @@ describe('histories of V4 positions', () => {
         const { reply, credits } = await askAbout(pnl, life.tokenId)
         expect(credits).toBe(8)
         expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: block }])
-        expect(reply.data).toEqual({ token_id: String(life.tokenId), chain_id: 1, ...expected, is_closed: isOver })
+        expect(reply.data).toEqual({
+          token_id: String(life.tokenId),
+          chain_id: 1,
+          ...expected,
+          is_closed: isOver,
+          pnl_with_rewards: expected.pnl_usd_value,
+          pnl_with_rewards_missing: null,
+        })
       }
     },
     LIMIT_MS,
