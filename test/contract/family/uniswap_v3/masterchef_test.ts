@@ -120,6 +120,8 @@ async function check(): Promise<ReadonlyMap<bigint, bigint>> {
         raw: String(paid),
         amount: expect.any(String),
         usd: expect.any(String),
+        // What it is worth is held where a day of it is claimed.
+        apr: expect.any(String),
         penalty: null,
       } as never,
     ])
