@@ -94,6 +94,7 @@ describe('a receipt of an exit', () => {
     const receipt = await requestReceipt(wallets.debtor, 'true')
     expect(decodePayload(receipt).testimony).toEqual([
       { chain_id: 1, name: 'morpho-blue markets', texts: expect.any(Array) },
+      { chain_id: 1, name: 'morpho-midnight markets', texts: [] },
     ])
     const work = createWork(new AbortController().signal)
     const evidence = {
