@@ -82,7 +82,7 @@ export function Percent({ value }: { value: string }) {
 export function Multiple({ value }: { value: string }) {
   return (
     <Figure exact={value} unit="×">
-      {formatSignificant(value, 3)}×
+      {/^\d/.test(value) ? `${formatSignificant(value, 3)}×` : 'no equity left'}
     </Figure>
   )
 }

@@ -132,7 +132,9 @@ function Balance({
         <p class={classes('soft', isLow && 'warn')}>
           {daysLeft === null
             ? 'Nothing was spent in the last week.'
-            : `At the pace of the last week, they last ${pluralize(Number(daysLeft), 'day')}.`}
+            : Number(daysLeft) > 3_650
+              ? 'At the pace of the last week, they last more than ten years.'
+              : `At the pace of the last week, they last ${pluralize(Number(daysLeft), 'day')}.`}
         </p>
         <DefinitionList
           rows={[

@@ -52,7 +52,7 @@ export function Assets({ title, kind, rows }: AssetsProps) {
             {withdrawal && <p class="edge soft">{withdrawal}</p>}
             {edge && (
               <p class="edge soft">
-                <LiquidationPrice at={edge} />
+                <LiquidationPrice symbol={symbol} at={edge} />
               </p>
             )}
             <svg class="share" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">

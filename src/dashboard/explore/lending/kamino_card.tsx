@@ -114,7 +114,7 @@ export function KaminoCard({ parts, context, onRemove }: Props) {
             <DefinitionList
               rows={[
                 ['Loan to value', <Percent value={data.current_ltv_percentage} />],
-                ['Liquidation at', <Rate value={data.risk_metrics.liquidationThreshold} />],
+                ['Liquidation LTV', <Rate value={data.risk_metrics.liquidationThreshold} />],
                 ['Borrowing limit', <Usd value={data.risk_metrics.maxBorrowCapacityUSD} />],
                 ['Borrowing limit used', <Rate value={data.risk_metrics.borrowUtilization} />],
               ]}

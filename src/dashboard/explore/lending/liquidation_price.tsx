@@ -49,9 +49,18 @@ export function formatPlain(value: number) {
   return value.toFixed(Math.min(FRACTION_MAX, 12 - Math.floor(Math.log10(value))))
 }
 
-export function LiquidationPrice({ at: { multiple, price, isPassed } }: { at: Edge }) {
-  if (multiple === undefined) return isPassed ? 'No price of it alone saves it.' : 'No price of it alone liquidates.'
-  const words = isPassed ? 'Liquidated until' : 'Liquidation at'
+interface LiquidationPriceProps {
+  readonly symbol: string
+  readonly at: Edge
+}
+
+/** Says at which price of a token alone a position can be liquidated, or is safe again. */
+export function LiquidationPrice({ symbol, at: { multiple, price, isPassed } }: LiquidationPriceProps) {
+  if (multiple === undefined)
+    return isPassed
+      ? `No price of ${symbol} alone makes this position safe again.`
+      : `Even at $0, ${symbol} alone cannot liquidate this position.`
+  const words = isPassed ? `Can be liquidated now. Safe again ${multiple > 1 ? 'above' : 'below'}` : 'Liquidation at'
   return (
     <>
       {words}{' '}
@@ -61,6 +70,7 @@ export function LiquidationPrice({ at: { multiple, price, isPassed } }: { at: Ed
         </>
       )}
       <b>{formatMultiple(multiple)}</b>
+      {price === undefined && multiple < MULTIPLE_MIN && " from today's price"}
     </>
   )
 }

@@ -24,15 +24,18 @@ interface MorphoCardProps {
   readonly owner: Owner
   /** The list that the position is from. */
   readonly answer: Answer
+  /** What the net worth counts of it, US dollars. */
+  readonly counted: string | undefined
   readonly context: Context
 }
 
 /** A market of Morpho Blue in which the wallet has a position. */
-export function MorphoCard({ position, figures, owner, answer, context }: MorphoCardProps) {
+export function MorphoCard({ position, figures, owner, answer, counted, context }: MorphoCardProps) {
   return (
     <MarketCard
       position={position}
       figures={figures}
+      counted={counted}
       bell={<TriggerBell watched={watchMorpho(position, { ...owner, figures })} context={context} />}
     >
       <Receipt answer={toYieldAnswer(position, { chainId: owner.chainId, answer, context })} context={context} />
@@ -85,11 +88,12 @@ export function watchMorpho({ marketId }: MorphoPosition, { chainId, wallet, fig
 interface MarketCardProps {
   readonly position: MorphoPosition
   readonly figures: MorphoCalculations
+  readonly counted: string | undefined
   readonly bell: ComponentChildren
   readonly children: ComponentChildren
 }
 
-function MarketCard({ position, figures, bell, children }: MarketCardProps) {
+function MarketCard({ position, figures, counted, bell, children }: MarketCardProps) {
   const { marketId, collateralSymbol, loanSymbol, lltv } = position
   const target = String(figures?.targetHealthFactor)
   const legs = morphoLegs(position)
@@ -110,6 +114,12 @@ function MarketCard({ position, figures, bell, children }: MarketCardProps) {
           <Usd value={position.netWorthUSD} />
         </p>
       </header>
+      {counted !== undefined && (
+        <p class="soft">
+          Above by the market's oracle, which decides about liquidation. The net worth counts it by feeds, at{' '}
+          <Usd value={counted} />.
+        </p>
+      )}
       {position.reason !== null && <p class="bad">{position.reason}.</p>}
       <div class="market-body">
         {figures !== null && (
@@ -119,7 +129,7 @@ function MarketCard({ position, figures, bell, children }: MarketCardProps) {
               rows={[
                 ['Collateral', <Usd value={position.totalCollateralUSD} />],
                 ['Debt', <Usd value={position.totalDebtUSD} />],
-                ['Liquidation at', <Rate value={lltv} />],
+                ['Liquidation LTV', <Rate value={lltv} />],
                 ['Leverage', <Multiple value={figures.positionLeverage} />],
               ]}
             />

@@ -1,11 +1,11 @@
 import { shortenAddress, walletKind } from '../../lib/address.ts'
 import type { Catalog, Liquidity } from '../../lib/catalog.ts'
-import { formatRatioAsPercent, formatSignificant } from '../../lib/decimal.ts'
-import type { FullPosition, Hooks, Position } from '../../lib/shapes.ts'
+import { formatRatioAsPercent, formatSignificant, sumDollars } from '../../lib/decimal.ts'
+import type { Asset, FullPosition, Hooks, Position } from '../../lib/shapes.ts'
 import { classes, useState } from '../../lib/view.ts'
 import { Copy } from '../../part/copy.tsx'
 import { ExplorerLink } from '../../part/explorer_link.tsx'
-import { Usd } from '../../part/figure.tsx'
+import { Amount, Usd } from '../../part/figure.tsx'
 import type { Context } from '../page.tsx'
 import type { Watched } from '../trigger/bell.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
@@ -35,10 +35,12 @@ interface PositionCardProps {
   readonly context: Context
   /** When the position was read. */
   readonly atSec: number
+  /** What the portfolio counts of it. */
+  readonly held: readonly Asset[]
 }
 
 /** A position with its range, amounts, profit and loss, and history. */
-export function PositionCard({ position, served, context, atSec }: PositionCardProps) {
+export function PositionCard({ position, served, context, atSec, held }: PositionCardProps) {
   const { position_state: state, in_range: inRange, usd, prices } = position
   const { token0, token1 } = state
   // Show the direction in which the price is above one: it is easier to read.
@@ -113,14 +115,33 @@ export function PositionCard({ position, served, context, atSec }: PositionCardP
         </>
       )}
       {!full && (
-        <p class="soft">
-          Ticks {formatSignificant(state.tickLower)} to {formatSignificant(state.tickUpper)}. It has no liquidity any
-          more.
+        <p>
+          Closed. {held.length > 0 && <Owed held={held} />}
+          <span class="soft">
+            Its range was from tick {formatSignificant(state.tickLower)} to {formatSignificant(state.tickUpper)}.
+          </span>
         </p>
       )}
       <PositionProfit position={position} served={served} context={context} onFigures={setPnl} />
       <PositionHistory position={position} pnl={pnl} served={served} context={context} atSec={atSec} />
     </article>
+  )
+}
+
+/** What a closed position still pays when its owner collects. */
+function Owed({ held }: { held: readonly Asset[] }) {
+  const values = held.flatMap(({ value_usd: usd }) => usd ?? [])
+  return (
+    <>
+      <b>{values.length > 0 && <Usd value={sumDollars(values)} />} not collected yet: </b>
+      {held.map(({ token, amount }, index) => (
+        <>
+          {index > 0 && ', '}
+          {amount.amount === null ? amount.raw : <Amount value={amount.amount} symbol={token.symbol} />} {token.symbol}
+        </>
+      ))}
+      .{' '}
+    </>
   )
 }
 

@@ -108,7 +108,7 @@ function Figures({ pnl, onFigures }: FiguresProps) {
   const components = [
     ['Deposit prices', pnl.market_pnl_usd_value],
     ['Fees earned', fees],
-    ['Divergence loss', pnl.pure_impermanent_loss],
+    ['Divergence', pnl.pure_impermanent_loss],
   ]
   return (
     <div class="pnl">

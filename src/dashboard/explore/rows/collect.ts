@@ -1,4 +1,3 @@
-import { sumDollars } from '../../lib/decimal.ts'
 import type { Asset, PositionList, ToDo } from '../../lib/shapes.ts'
 import type { Context } from '../page.tsx'
 import type { RequestedPart } from '../requests/answers.ts'
@@ -6,7 +5,7 @@ import { toGroupRow, toToDoRow, toTokenRow } from './asset_row.tsx'
 import { toLendingRows } from './lending_row.tsx'
 import { toLiquidityRow } from './liquidity_row.tsx'
 import type { HeldAsset, Row } from './row.ts'
-import { groupByPosition, isSameName, toName } from './row.ts'
+import { groupByPosition, isSameName, sumCounted, toName } from './row.ts'
 
 interface Sources {
   readonly parts: readonly RequestedPart[]
@@ -46,11 +45,17 @@ function toListedRows(part: RequestedPart, context: Context): Row[] {
   )
 }
 
+/**
+ * Adds what the portfolio counts of a position. Its sum stands for a value that the list cannot tell, and for that of Morpho,
+ * whose list values collateral by the market's own oracle: rows then sum to the net worth.
+ */
 function addCounted(row: Row, groups: readonly (readonly HeldAsset[])[]): Row {
-  if (row.value !== null) return row
-  const group = groups.find(([first]) => {
+  const held = groups.find(([first]) => {
     return first !== undefined && isSameName(row.name, { chainId: first.chain_id, subject: first.position })
   })
-  const values = (group ?? []).flatMap(({ value_usd: usd }) => usd ?? [])
-  return values.length === 0 ? row : { ...row, value: sumDollars(values), isPartial: true }
+  if (held === undefined) return row
+  const counted = sumCounted(held)
+  if (counted === undefined || (row.value !== null && !row.isByMarket)) return { ...row, held }
+  const isPartial = held.some(({ value_usd, not_counted }) => value_usd === null || not_counted !== null)
+  return { ...row, held, value: counted, isPartial: isPartial || (row.value === null && row.state.side !== 'closed') }
 }

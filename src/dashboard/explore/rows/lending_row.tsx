@@ -17,6 +17,7 @@ import { computeCushion } from '../liquidity/scale.ts'
 import type { Context } from '../page.tsx'
 import type { RequestedPart } from '../requests/answers.ts'
 import type { Row, RowState, RowToken } from './row.ts'
+import { sumCounted } from './row.ts'
 
 interface Lists {
   readonly data: readonly {
@@ -100,6 +101,7 @@ function toMorphoRow(
     tag: '',
     where,
     value: netWorthUSD,
+    isByMarket: true,
     isPartial: false,
     state:
       figures === null
@@ -108,8 +110,9 @@ function toMorphoRow(
     rate: figures?.netAPY,
     watched: figures === null ? undefined : watchMorpho(position, { ...owner, figures }),
     name: { chainId: owner.chainId, subject: { market_id: marketId } },
-    draw: () => (
+    draw: (held) => (
       <MorphoCard
+        counted={sumCounted(held)}
         position={position}
         figures={figures as MorphoCalculations}
         owner={owner}

@@ -34,7 +34,7 @@ export function toLiquidityRow(position: Position, { served, atSec, context }: L
     fees: usd?.uncollected_fees ?? undefined,
     watched: position.prices && isActive && !isFullRange(state) ? watchRange(position, served) : undefined,
     name: { chainId: chain.id, subject: { token_id, manager_address } },
-    draw: () => <PositionCard position={position} served={served} context={context} atSec={atSec} />,
+    draw: (held) => <PositionCard position={position} served={served} context={context} atSec={atSec} held={held} />,
   }
 }
 

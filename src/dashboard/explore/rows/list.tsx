@@ -106,7 +106,7 @@ export function RowList({ rows, context, wanted, aside }: RowListProps) {
               <Line row={row} isOpen={isOpen(row.key)} onTurn={() => turn(row.key)} context={context} />
               {isOpen(row.key) && (
                 <div class="row-card">
-                  <Guard>{row.draw()}</Guard>
+                  <Guard>{row.draw(row.held ?? [])}</Guard>
                 </div>
               )}
             </li>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { sumDollars } from '../../lib/decimal.ts'
 import type { Asset, ToDo } from '../../lib/shapes.ts'
 import type { Watched } from '../trigger/bell.tsx'
 
@@ -15,6 +16,8 @@ export interface Row {
   readonly where: string
   /** US dollars; null if nothing of it has a price. */
   readonly value: string | null
+  /** True if the value is that of the market's own oracle. */
+  readonly isByMarket?: boolean
   /** True if a part of it has no price. */
   readonly isPartial: boolean
   readonly state: RowState
@@ -27,7 +30,10 @@ export interface Row {
   /** What its bell watches. */
   readonly watched: Watched | undefined
   readonly name: PositionName
-  readonly draw: () => ComponentChildren
+  /** What the portfolio counts of it; absent of a token. */
+  readonly held?: readonly HeldAsset[]
+  /** Draws its card. */
+  readonly draw: (held: readonly HeldAsset[]) => ComponentChildren
 }
 
 /** A token of a row: its mark is drawn from the id. */
@@ -89,4 +95,10 @@ export function groupByPosition(assets: readonly Asset[]): HeldAsset[][] {
     else group.push(asset)
   }
   return groups
+}
+
+/** Sums what is counted of rows of the portfolio, debts too; undefined if nothing is. */
+export function sumCounted(held: readonly Asset[]) {
+  const values = held.flatMap(({ value_usd: usd }) => usd ?? [])
+  return values.length === 0 ? undefined : sumDollars(values)
 }
