@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, parseAbi } from 'viem'
+import { executeUnits } from '../../../src/chain/call/exit/execute.ts'
+import type { ExitStep } from '../../../src/chain/call/exit/step.ts'
 import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { defineFamily } from '../../../src/family/contract.ts'
 import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
@@ -194,6 +196,44 @@ for (const name of MOODS.filter((each) => each !== 'Reenters')) {
     expect(simulated).toMatchObject({ executed_as: 'simulated', complete: true })
   })
 }
+
+test('in one call, what used up the gas of two steps is not tried again, nor is any suspect after ten', async () => {
+  await setMood('Loops')
+  const pay = encodeFunctionData({ abi: ABI, functionName: 'pay', args: [AMOUNT] })
+  const loops = (suspects: readonly Address[]): ExitStep => ({ tokens: [], calls: [{ to: mood, data: pay }], suspects })
+  const trusted: ExitStep = { tokens: [TOKENS.usdc.address], calls: [] }
+  const client = createClient()
+  const work = createWork(new AbortController().signal)
+  const run = async (steps: readonly ExitStep[]) => {
+    const outcome = await client.read(
+      async (endpoint, own) => {
+        const block = await readLatestBlock(endpoint, 10, own)
+        const untilMs = systemClock.monotonicMs() + 20_000
+        const query = { wallet: WALLET, units: [{ steps }], lenders: [], block, clock: systemClock, untilMs }
+        return await executeUnits(endpoint, query, own)
+      },
+      { work, budgetMs: 20_000 },
+    )
+    const [unit] = outcome.units
+    return unit?.kind === 'run' ? unit.steps.map(({ kind }): string => kind) : unit?.kind
+  }
+  const [first, second] = [toWalletAddress('suspect 1'), toWalletAddress('suspect 2')]
+  expect(
+    await run([...Array.from({ length: 40 }, () => loops([first])), loops([second]), loops([first, second]), trusted]),
+  ).toEqual([
+    ...['too_costly', 'too_costly'],
+    ...Array.from({ length: 38 }, () => 'suspected'),
+    ...['too_costly', 'too_costly', 'done'],
+  ])
+  const others = Array.from({ length: 40 }, (_, index) => loops([toWalletAddress(`suspect of its own ${index}`)]))
+  expect(await run([...others, trusted])).toEqual([
+    ...Array.from({ length: 10 }, () => 'too_costly'),
+    ...Array.from({ length: 30 }, () => 'suspected'),
+    'done',
+  ])
+  // Without suspects the gas of the call is used up, so that nothing of it is known.
+  expect(await run([...Array.from({ length: 40 }, () => loops([])), trusted])).toBe('too_costly')
+}, 30_000)
 
 test('an endpoint that simulates later times alone is asked for a second later from then on', async () => {
   await setMood('Plain')
