@@ -27,7 +27,7 @@ export async function simulateAgreed(
   const quorum = Math.max(QUORUM, agreed)
   const over = new AbortController()
   const until = limitWork(work, over.signal)
-  /** Reader by endpoint index: each endpoint is asked by one reader, which may ask it again. The first may ask any. */
+  /** Reader by index of an endpoint that is asked: no other asks it meanwhile, but for the first, which may ask any. */
   const readers = new Map<number, number>()
   const answers: Simulation[] = []
 
@@ -35,14 +35,19 @@ export async function simulateAgreed(
     (reader: number) =>
     async (endpoint: Endpoint, within: Work): Promise<Simulation> => {
       const { index } = endpoint
-      if (reader > 0 && (readers.get(index) ?? reader) !== reader)
+      const hasAnswered = answers.some((each) => each.endpoint === index)
+      if (reader > 0 && (hasAnswered || (readers.get(index) ?? reader) !== reader))
         throw new EndpointError('pruned', 'Another reader asks the endpoint')
       readers.set(index, reader)
       return { endpoint: index, units: await simulateUnits(endpoint, query, within) }
     }
+  const release = (reader: number) => {
+    for (const [index, owner] of readers) if (owner === reader) readers.delete(index)
+  }
   const askOther = async (reader: number): Promise<void> => {
     const limited = { ...reading, work: until, isCompared: true }
     const other = await client.read(createAttempt(reader), limited).catch(() => undefined)
+    release(reader)
     if (other !== undefined && answers.every(({ endpoint }) => endpoint !== other.endpoint)) answers.push(other)
   }
 
@@ -50,18 +55,15 @@ export async function simulateAgreed(
     const first = client.read(createAttempt(0), { ...reading, work, isCompared: true })
     const others = Array.from({ length: Math.min(quorum, chain.rpcUrls.length) - 1 }, (_, index) => askOther(index + 1))
     const own = await first
+    release(0)
     if (answers.every(({ endpoint }) => endpoint !== own.endpoint)) answers.unshift(own)
     await withTimeout(Promise.all(others), { ms: LATE_MS, clock }).catch(() => {})
     const getMajority = () => findMajority(answers, isSame)
-    const hasTime = () => clock.monotonicMs() < query.untilMs
-    for (
-      let reader = quorum;
-      getMajority().length < quorum && readers.size < chain.rpcUrls.length && hasTime();
-      reader++
-    ) {
-      const countBefore = readers.size
-      await askOther(reader)
-      if (readers.size === countBefore) break
+    for (let reader = quorum; reader < quorum + chain.rpcUrls.length; reader++) {
+      const countBefore = answers.length
+      const isOver = getMajority().length >= quorum || clock.monotonicMs() >= query.untilMs
+      if (!isOver) await askOther(reader)
+      if (answers.length === countBefore) break
     }
     work.signal.throwIfAborted()
     return settle(client, answers, work)
