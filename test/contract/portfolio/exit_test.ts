@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, encodeFunctionData, erc20Abi, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
+import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { silentLog } from '../../../src/lib/log.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
@@ -337,14 +340,30 @@ test('what arrives is what really doing it brings, and what is lent is what real
 
 const UNFUNDED = 'No contract was found that lends'
 
+/** A client of an endpoint that grants 10 million gas. */
+function createLimitedClient(): FinanceClient {
+  const limit = (url: string, init: RequestInit): Promise<Response> => {
+    const request = JSON.parse(String(init.body)) as { readonly method: string; readonly params: readonly object[] }
+    const [call, ...others] = request.params
+    const params = request.method === 'eth_call' ? [{ ...call, gas: toHex(10_000_000) }, ...others] : request.params
+    const headers = { 'content-type': 'application/json' }
+    return fetch(url, { method: 'POST', headers, body: JSON.stringify({ ...request, params }) })
+  }
+  const { chain } = lister.client
+  return createChainClient({ chain, clock: createPatientClock(), log: silentLog, fetch: limit })
+}
+
 test('simulated calls of the wallet bring the same as the executed exit, and so do protocols asked for themselves', async () => {
   const rpc = await startFaultyRpc(devnet.rpcUrl)
-  // It refuses the executor alone, so that the book is read alike.
-  const isExit = (overrides: unknown) => JSON.stringify(overrides ?? '').includes(LENS_RUNTIME)
+  // It refuses exits alone, so that the book is read alike, for which the executor tries each position by itself.
+  const isExit = ([call, , overrides]: readonly unknown[]) => {
+    const { data = '' } = (call ?? {}) as { readonly data?: string }
+    return JSON.stringify(overrides ?? '').includes(LENS_RUNTIME) && data.slice(42, 44) === '00'
+  }
   let simulates = true
   rpc.rule(({ method, params }) => {
     if (method === 'eth_simulateV1' && !simulates) return { kind: 'error', error: { code: -32_601, message: 'none' } }
-    return isExit(params[2]) ? { kind: 'no_overrides', how: 'refuse' } : undefined
+    return isExit(params) ? { kind: 'no_overrides', how: 'refuse' } : undefined
   })
   const options = { db: database.db, history: lister.history, clock: createPatientClock(), more: [UNISWAP_V4] }
   const behind = { ...lister.client.chain, rpcUrls: [rpc.url] }
@@ -356,7 +375,8 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
     const { reply } = await exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
     return v.parse(exitOutput, { data: reply.data }).data
   }
-  const counts = { simulated: 0, asked: 0 }
+  const limited = createPortfolio([createLimitedClient()], options)
+  const counts = { simulated: 0, asked: 0, limited: 0, costly: 0 }
   for (const wallet of [...wallets.slice(0, 100), ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
     const executed = await ask(executing, wallet)
     simulates = false
@@ -366,6 +386,14 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
     const isOwn = ({ position }: WireRow) => position?.['family'] === 'uniswap-v3'
     expect({ wallet, rows: asked.rows.filter(isOwn) }).toEqual({ wallet, rows: executed.rows.filter(isOwn) })
     if (asked.executed_as === 'protocol_multicall') counts.asked++
+    const { rows } = await ask(limited, wallet)
+    for (const [index, row] of rows.entries()) {
+      if (row.blocked_by === 'too_costly') counts.costly++
+      else {
+        expect({ wallet, row }).toEqual({ wallet, row: executed.rows[index] ?? row })
+        counts.limited++
+      }
+    }
     // No storage is made up for the wallet's own calls.
     if (simulated.rows.some(({ detail }) => detail?.includes(UNFUNDED))) continue
     expect({ wallet, ...simulated, executed_as: executed.executed_as }).toEqual({ wallet, ...executed })
@@ -374,6 +402,7 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
   console.log('alike', counts)
   expect(counts.simulated).toBeGreaterThan(20)
   expect(counts.asked).toBeGreaterThan(5)
+  expect(counts.limited).toBeGreaterThan(20 * counts.costly)
   await rpc.stop()
 }, 600_000)
 /** What the wallet sends after its exit to sell what the answer says that it sells. */
