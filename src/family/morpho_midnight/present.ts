@@ -107,7 +107,7 @@ export const EMPTY_FIGURES = createWatchedLending(EMPTY_LENDING)
 /**
  * Totals of a position in US dollars, exact; undefined if anything has no price.
  *
- * @figure net_worth_usd, total_collateral_usd, total_debt_usd
+ * @figure net_worth_usd
  * @source amount × price; credit as far as it can be withdrawn
  * @proof test/contract/family/morpho_midnight/watch_test.ts
  */

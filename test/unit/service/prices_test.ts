@@ -84,6 +84,7 @@ test('one number defines the charge, the document, the tool, README and the page
     morphoYield: 8,
     name: 1,
     portfolio: 15,
+    overview: 5,
     exit: 15,
     row: 2,
     snapshots: 2,
