@@ -341,7 +341,7 @@ test('with a slow endpoint the answer reports progress, and a retry is complete'
     expect(String(error)).toMatch(/\d+ of \d+ days are read \(\d+ %\), ask again/)
     expect((error as UnavailableError).retryAfterSec).toBeGreaterThan(0)
     slow.rule(() => undefined)
-    expect((await ask(portfolio)).data).toHaveLength(TOLD)
+    expect((await askUntilRead(portfolio)).data).toHaveLength(TOLD)
   } finally {
     await slow.stop()
     await fresh.close()
