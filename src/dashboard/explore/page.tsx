@@ -13,7 +13,7 @@ import { useEffect, useRef, useState } from '../lib/view.ts'
 import { EmptyState, ErrorNotice, LoadingNotice } from '../part/notice.tsx'
 import { Shell } from '../part/shell.tsx'
 import { KeyForm, WalletForm } from './form.tsx'
-import { PAGE_SIZE } from './requests/plan.ts'
+import { ASSETS_MAX, PAGE_SIZE } from './requests/plan.ts'
 import { Wallets } from './wallets.tsx'
 
 /** Values that every part of a view uses. */
@@ -223,9 +223,10 @@ function Unshown({ wallets, all }: { wallets: readonly string[]; all: number }) 
 }
 
 /** Formats the prices of reading a wallet as sentences. */
-function formatPrices({ position, portfolio, aave, morpho, kaminoList, name }: Catalog['credits']) {
-  const worth = `${pluralize(portfolio, 'credit')} for what it is worth there`
-  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
+function formatPrices({ position, portfolio, overview, row, aave, morpho, kaminoList, name }: Catalog['credits']) {
+  // The overview counts what a wallet has on a chain as three parts, and its changes there as one.
+  const worth = `${pluralize(portfolio + 4 * overview, 'credit')} for what it is worth there and was`
+  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino; ${row} for each of its first ${ASSETS_MAX} tokens and parts of positions. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
 }
 
 function formatObligationsPrice(count: number, { kamino }: Catalog['credits']) {

@@ -223,7 +223,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await all.isVisible()).toBe(true)
     expect(await all.innerText()).toMatch(/^\d+\.\d{6} USD$/)
     // The Tab key alone reaches the bell of an open card.
-    await tabTo(page, 'Notify me')
+    await tabTo(page, 'Tell me when')
     await savesReceipt(page)
     const list = page.getByRole('region', { name: 'Liquidity' }).locator('.part > .proof').first()
     const save = list.getByRole('button', { name: `These rows as CSV, ${15 * answer.data.length} credits` })

@@ -71,9 +71,9 @@ describe('triggers', async () => {
       })
       const card = page.getByRole('article', { name: 'Aave V3, market main' })
       await card.waitFor()
-      await card.getByRole('button', { name: /^Notify me about the health factor/ }).focus()
+      await card.getByRole('button', { name: /^Tell me when… the health factor falls/ }).focus()
       await page.keyboard.press('Enter')
-      const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
+      const dialog = page.getByRole('dialog', { name: 'Tell me when the health factor falls' })
       const level = dialog.getByLabel('Falls below')
       await level.waitFor()
       const data = await api('GET', `v1/lending/aave-v3?wallet=${wallet}&chain_id=1`)
@@ -111,7 +111,7 @@ describe('triggers', async () => {
       expect(reads.length).toBe(1)
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
-      expect(await focused(page)).toBe('Notify me about the health factor, Aave V3, market main, up to 2 credits')
+      expect(await focused(page)).toBe('Tell me when… the health factor falls, Aave V3, market main, up to 2 credits')
     }, 90_000)
 
     test('further triggers are paid for once each page, and none is listed twice', async () => {
@@ -131,8 +131,8 @@ describe('triggers', async () => {
         if (request.method() === 'GET' && /\/v1\/triggers\?/.test(request.url())) reads++
       })
       const card = page.getByRole('article', { name: 'Aave V3, market main' })
-      await card.getByRole('button', { name: /^Notify me about the health factor/ }).click()
-      const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
+      await card.getByRole('button', { name: /^Tell me when… the health factor falls/ }).click()
+      const dialog = page.getByRole('dialog', { name: 'Tell me when the health factor falls' })
       const items = dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem')
       await waitFor('the first page', async () => (await items.count()) === 25)
       await dialog.getByLabel('Falls below').press('Enter')
@@ -156,10 +156,10 @@ describe('triggers', async () => {
         .getByRole('article', { name: /^Position \d+/ })
         .filter({ hasText: 'In range' })
         .first()
-      await card.getByRole('button', { name: /^Notify me about the range/ }).click()
-      const dialog = page.getByRole('dialog', { name: 'Notify me about the range' })
+      await card.getByRole('button', { name: /^Tell me when… the price leaves the range/ }).click()
+      const dialog = page.getByRole('dialog', { name: 'Tell me when the price leaves the range' })
       expect(await dialog.getByLabel('When it').inputValue()).toBe('false')
-      await dialog.getByRole('button', { name: 'Notify me' }).click()
+      await dialog.getByRole('button', { name: 'Tell me', exact: true }).click()
       await dialog.getByText('not in range').waitFor()
       expect(await audit(page, { dark: true })).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
@@ -179,13 +179,13 @@ describe('triggers', async () => {
         const wallet = await getWallet[family]()
         const page = await explore(wallet)
         const bell = page.getByRole('button', {
-          name: family === 'kamino' ? /the health factor, Kamino/ : /the health factor, Morpho/,
+          name: family === 'kamino' ? /the health factor falls, Kamino/ : /the health factor falls, Morpho/,
         })
         const card = page.getByRole('article').filter({ has: bell }).first()
         const label = (await card.getAttribute('aria-label')) ?? ''
         await bell.first().click()
-        const dialog = page.getByRole('dialog', { name: 'Notify me about the health factor' })
-        await dialog.getByRole('button', { name: 'Notify me' }).click()
+        const dialog = page.getByRole('dialog', { name: 'Tell me when the health factor falls' })
+        await dialog.getByRole('button', { name: 'Tell me', exact: true }).click()
         await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
         const [trigger] = await api('GET', `v1/triggers?family=${family}`)
         const market = label.split(' ').at(-1)
@@ -208,7 +208,7 @@ describe('triggers', async () => {
         page.route('**/openapi.json', (route) => route.fulfill({ json: served })),
       )
       await page.locator('.market .gauge-value').first().waitFor()
-      expect(await page.getByRole('button', { name: /^Notify me about/ }).count()).toBe(0)
+      expect(await page.getByRole('button', { name: /^Tell me when/ }).count()).toBe(0)
     }, 60_000)
 
     test('an organization sees its triggers, messages and failed deliveries, redelivers one, and creates a webhook', async () => {

@@ -23,7 +23,11 @@ export interface Watched {
   readonly value: string | boolean
 }
 
-const FIGURES: Record<Watched['figure'], string> = { health_factor: 'the health factor', in_range: 'the range' }
+/** Says what a message of the trigger that is suggested would tell: the opposite of what is so now. */
+function describeChange({ figure, value }: Watched) {
+  if (figure === 'health_factor') return 'the health factor falls'
+  return value === false ? 'the price is back in the range' : 'the price leaves the range'
+}
 
 interface TriggerBellProps {
   readonly watched: Watched
@@ -39,7 +43,7 @@ interface TriggerBellProps {
 export function TriggerBell({ watched, context, isBrief = false }: TriggerBellProps) {
   const [open, setOpen] = useState(false)
   if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
-  const title = `Notify me about ${FIGURES[watched.figure]}`
+  const title = `Tell me when ${describeChange(watched)}`
   const { triggers, webhooks } = context.catalog.credits
   // Nothing is charged for a list that is empty.
   const price = `up to ${pluralize(triggers + webhooks, 'credit')}`
@@ -50,10 +54,10 @@ export function TriggerBell({ watched, context, isBrief = false }: TriggerBellPr
           <path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4" />
         </svg>
         <span class={classes(isBrief && 'visually-hidden')}>
-          Notify me
+          Tell me when…
           <span class="visually-hidden">
             {' '}
-            about {FIGURES[watched.figure]}, {watched.name},
+            {describeChange(watched)}, {watched.name},
           </span>
         </span>{' '}
         <i class={classes(isBrief && 'visually-hidden')}>{price}</i>

@@ -66,10 +66,11 @@ export function TriggerForm({ watched, destinations, apiKey, credits, onCreated 
       )}
       <Choice label="Send it to" value={destinationId} options={destinations} onValue={setDestinationId} />
       <button type="submit" class="main">
-        Notify me
+        Tell me
       </button>
       <p class="soft full">
-        {pluralize(credits, 'credit')} an hour. The feed is GET /v1/events; create webhooks on the Usage page.
+        {pluralize(credits, 'credit')} an hour. Without a webhook no message is sent: its state is shown here, and a
+        program reads the messages at GET /v1/events. Create webhooks on the Usage page.
       </p>
     </Form>
   )
