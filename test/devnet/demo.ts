@@ -34,6 +34,8 @@ const PANCAKESWAP_ID = 500_001n
 const SLOT_MS = 400
 /** Requests per second. */
 const RATE_LIMIT = '100'
+/** Between two blocks of the chain, once everything is on it. */
+const BLOCK_MS = 4_000
 const DISCARD_LIMIT_MS = 5_000
 /** Within this the death of the chain's node is noticed. */
 const DEATH_LIMIT_MS = 1_000
@@ -205,10 +207,19 @@ async function addRest(demo: {
     await placeNames(devnet)
     progress('The rest is ready')
     say(restInstructions(service, { devnet, morpho, aave, aaveV4, comet }))
+    await mineOn(devnet, signal)
   } catch (error) {
     // A chain that is stopping, or has died, does not answer; its supervisor reports that better.
     await Promise.race([devnet.exited, Bun.sleep(DEATH_LIMIT_MS)])
     if (!signal.aborted) throw error
+  }
+}
+
+/** Mines a block every few seconds, so that figures move with time and triggers fire, until `signal` fires. */
+async function mineOn(devnet: Devnet, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await Bun.sleep(BLOCK_MS)
+    if (!signal.aborted) await devnet.rpc.call('evm_mine')
   }
 }
 
