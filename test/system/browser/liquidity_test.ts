@@ -14,6 +14,7 @@ describe('a list of liquidity', async () => {
   const DAY_SEC = 86_400
   const YEAR_DAYS = 365
   const LIST = 'v1/positions/uniswap-v3'
+  const V4_POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const satisfies readonly V4PoolName[]
 
   describe.skipIf(BROWSER === undefined)('liquidity in Explore', () => {
     // With lending the devnet's clock advances to now.
@@ -190,6 +191,55 @@ describe('a list of liquidity', async () => {
       await card.getByRole('button', { name: /^Profit and loss/ }).click()
       await card.getByText('Fee APR since opening').waitFor()
       expect(await card.getByRole('button', { name: /^Fee APR|^Time in range/ }).count()).toBe(0)
+    }, 90_000)
+
+    test('is a line in the list of 13, whose first screen tells worth and what to do, each leading to its line', async () => {
+      const { provider } = stage.scene.devnet.wallets
+      await mintEach(await stage.scene.devnet.uniswapV4(), { names: V4_POOLS, owner: provider })
+      const page = await stage.open()
+      await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+      await openLink(page, `${stage.scene.url}#wallet=${provider}`, { areCardsOpen: false })
+      await settle(page)
+      await page.locator('.row').nth(12).waitFor()
+      const { data } = await call(`v1/wallet/overview?wallet=${provider}`)
+      const { worth, earnings, to_do } = data
+      await page.locator(`#net-worth[title="${worth.net_worth_usd} USD"]`).waitFor()
+      expect(await page.locator('#net-worth').textContent()).toMatch(/^\$[\d,]+\.\d\d$/)
+      const first = page.getByRole('region', { name: 'Worth', exact: true })
+      // One of two chains never answers.
+      expect(await first.innerText()).toMatch(/at least\s(?:.|\s)*without 1 chain/)
+      const exact = await first.locator('.figure-all').allTextContents()
+      for (const figure of [worth.assets_usd, worth.debt_usd, earnings.per_day_usd, earnings.to_collect_usd])
+        expect(exact).toContain(`${figure} USD`)
+      expect(await page.locator('.position').count()).toBe(0)
+      expect((await page.locator('.row .line').first().boundingBox())?.height).toBeLessThanOrEqual(44)
+
+      for (const [width, most] of [
+        [1280, 3_000],
+        [390, 5_000],
+      ] as const) {
+        await page.setViewportSize({ width, height: 900 })
+        const list = await page.getByRole('region', { name: 'To do' }).boundingBox()
+        expect((list?.y ?? 900) + (list?.height ?? 0)).toBeLessThanOrEqual(900)
+        expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(most)
+      }
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.getByText(/^\d+ more$/).click()
+      const things = page.getByRole('region', { name: 'To do' }).getByRole('button')
+      expect(await things.count()).toBe(to_do.length)
+      const kinds = new Set(to_do.map(({ kind }: Json) => kind))
+      // A closed position that owes its tokens has a line too.
+      for (const kind of ['out_of_range', 'uncollected', 'blocked']) expect(kinds.has(kind)).toBe(true)
+      for (const [index, { subject }] of to_do.entries()) {
+        await things.nth(index).click()
+        const open = page.locator('.row.open').filter({ hasText: `#${subject.token_id}` })
+        await open.locator('.card').first().waitFor()
+      }
+      // Two things may be about one position.
+      const ids = new Set(to_do.map(({ subject }: Json) => JSON.stringify(subject)))
+      expect(await page.locator('.row.open').count()).toBe(ids.size)
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
     }, 90_000)
   })
 })
@@ -441,55 +491,6 @@ describe('Uniswap V4', async () => {
       expect(await single.count()).toBe(count - Number(number))
     }, 90_000)
 
-    test('is a line in the list of 13, whose first screen tells worth and what to do, each leading to its line', async () => {
-      const { provider } = stage.scene.devnet.wallets
-      await mintEach(await stage.scene.devnet.uniswapV4(), { names: POOLS, owner: provider })
-      const page = await stage.open()
-      await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
-      await openLink(page, `${stage.scene.url}#wallet=${provider}`, { areCardsOpen: false })
-      await settle(page)
-      await page.locator('.row').nth(12).waitFor()
-      const { data } = await call(`v1/wallet/overview?wallet=${provider}`)
-      const { worth, earnings, to_do } = data
-      await page.locator(`#net-worth[title="${worth.net_worth_usd} USD"]`).waitFor()
-      expect(await page.locator('#net-worth').textContent()).toMatch(/^\$[\d,]+\.\d\d$/)
-      const first = page.getByRole('region', { name: 'Worth', exact: true })
-      // One of two chains never answers.
-      expect(await first.innerText()).toMatch(/at least\s(?:.|\s)*without 1 chain/)
-      const exact = await first.locator('.figure-all').allTextContents()
-      for (const figure of [worth.assets_usd, worth.debt_usd, earnings.per_day_usd, earnings.to_collect_usd])
-        expect(exact).toContain(`${figure} USD`)
-      expect(await page.locator('.position').count()).toBe(0)
-      expect((await page.locator('.row .line').first().boundingBox())?.height).toBeLessThanOrEqual(44)
-
-      for (const [width, most] of [
-        [1280, 3_000],
-        [390, 5_000],
-      ] as const) {
-        await page.setViewportSize({ width, height: 900 })
-        const list = await page.getByRole('region', { name: 'To do' }).boundingBox()
-        expect((list?.y ?? 900) + (list?.height ?? 0)).toBeLessThanOrEqual(900)
-        expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(most)
-      }
-      await page.setViewportSize({ width: 1280, height: 900 })
-      await page.getByText(/^\d+ more$/).click()
-      const things = page.getByRole('region', { name: 'To do' }).getByRole('button')
-      expect(await things.count()).toBe(to_do.length)
-      const kinds = new Set(to_do.map(({ kind }: Json) => kind))
-      // A closed position that owes its tokens has a line too.
-      for (const kind of ['out_of_range', 'uncollected', 'blocked']) expect(kinds.has(kind)).toBe(true)
-      for (const [index, { subject }] of to_do.entries()) {
-        await things.nth(index).click()
-        const open = page.locator('.row.open').filter({ hasText: `#${subject.token_id}` })
-        await open.locator('.card').first().waitFor()
-      }
-      // Two things may be about one position.
-      const ids = new Set(to_do.map(({ subject }: Json) => JSON.stringify(subject)))
-      expect(await page.locator('.row.open').count()).toBe(ids.size)
-      expect(await audit(page)).toEqual([])
-      expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
-
     test('is sorted among those of V3, and no card repeats its requests', async () => {
       const { provider } = stage.scene.devnet.wallets
       await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain', 'native'], owner: provider })
@@ -529,7 +530,7 @@ describe('Uniswap V4', async () => {
 
       const page = await look()
       const cards = page.locator('.position')
-      await page.getByRole('button', { name: 'Show 1 closed 1 credit each' }).click()
+      await page.getByRole('button', { name: 'Show 1 closed on Ethereum (Uniswap V4) 1 credit each' }).click()
       const closed = cards.filter({ hasText: 'It has no liquidity any more' })
       await closed.waitFor()
       expect(await cards.count()).toBe(POOLS.length)

@@ -155,6 +155,8 @@ describe('triggers', async () => {
       const card = page
         .getByRole('article', { name: /^Position \d+/ })
         .filter({ hasText: 'In range' })
+        // Without a bound there is nothing to tell.
+        .filter({ has: page.getByRole('button', { name: /^Tell me when/ }) })
         .first()
       await card.getByRole('button', { name: /^Tell me when… the price leaves the range/ }).click()
       const dialog = page.getByRole('dialog', { name: 'Tell me when the price leaves the range' })
@@ -183,7 +185,7 @@ describe('triggers', async () => {
         })
         const card = page.getByRole('article').filter({ has: bell }).first()
         const label = (await card.getAttribute('aria-label')) ?? ''
-        await bell.first().click()
+        await card.getByRole('button', { name: /^Tell me when/ }).click()
         const dialog = page.getByRole('dialog', { name: 'Tell me when the health factor falls' })
         await dialog.getByRole('button', { name: 'Tell me', exact: true }).click()
         await dialog.getByRole('list', { name: 'Triggers' }).getByRole('listitem').waitFor()
