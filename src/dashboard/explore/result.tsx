@@ -222,15 +222,15 @@ function Sources({ families, context }: SourcesProps) {
     <details class="sources" open={getCardsShown()}>
       <summary>Sources of the lists: blocks, prices, curl, CSV, receipts</summary>
       {read.map(({ title, parts }) => (
-        <section class="part" aria-label={context.view.label(title)} key={title}>
+        <section aria-label={context.view.label(title)} key={title}>
           {parts.map((part) => (
-            <>
+            <div class="part" key={part.path}>
               <PartHead part={part} context={context}>
                 , {title}
                 {part.family === 'closed' && ', closed'}
               </PartHead>
               {part.answer?.ok && <AnswerSource answer={part.answer} context={context} />}
-            </>
+            </div>
           ))}
         </section>
       ))}

@@ -377,10 +377,10 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       await gauge.first().waitFor()
       const { data } = await call(`v1/lending/aave-v3?wallet=${wallets.everywhere}&chain_id=1`)
       const [{ positions, calculations }] = data
-      expect(await gauge.allTextContents()).toEqual(
-        positions.map((each: { healthFactor: string }) => each.healthFactor),
-      )
-      for (const [index, card] of (await page.locator('.market').all()).entries()) {
+      const factors = positions.map((each: { healthFactor: string }) => each.healthFactor)
+      expect((await gauge.allTextContents()).sort()).toEqual(factors.sort())
+      for (const [index, { marketId }] of positions.entries()) {
+        const card = page.getByRole('article', { name: `Aave V3, market ${marketId}`, exact: true })
         const exact = await card.locator('.figure-all').allTextContents()
         expect(exact).toContain(`${positions[index].totalDebtUSD} USD`)
         expect(exact).toContain(`${calculations[index].safeBorrowAmountUSD} USD`)
@@ -425,7 +425,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       expect(await morphoCards.count()).toBe(markets.length)
       // A market without figures has a reason.
       expect(markets.some(({ reason }: { reason: string | null }) => reason !== null)).toBe(true)
-      await page.getByText('its oracle does not answer').waitFor()
+      await page.getByText('its oracle does not answer').first().waitFor()
       await page.getByText('Net yield a year').first().waitFor()
       expect(await audit(page)).toEqual([])
       const withFigures = morphoCards.filter({ hasText: 'Net yield a year' }).first()

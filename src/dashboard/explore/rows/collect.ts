@@ -57,5 +57,10 @@ function addCounted(row: Row, groups: readonly (readonly HeldAsset[])[]): Row {
   const counted = sumCounted(held)
   if (counted === undefined || (row.value !== null && !row.isByMarket)) return { ...row, held }
   const isPartial = held.some(({ value_usd, not_counted }) => value_usd === null || not_counted !== null)
-  return { ...row, held, value: counted, isPartial: isPartial || (row.value === null && row.state.side !== 'closed') }
+  return {
+    ...row,
+    held,
+    value: counted,
+    isPartial: isPartial || (row.value === null && !row.isByMarket && row.state.side !== 'closed'),
+  }
 }

@@ -32,7 +32,7 @@ export function WorthScreen({ title, worth, catalog, again }: WorthScreenProps) 
         </p>
         {read && (
           <>
-            {now && <Changes changes={now.changes} again={again} />}
+            {now && net !== null && <Changes changes={now.changes} again={again} />}
             <p class="soft">
               <Known value={read.assets} /> assets · <Known value={read.debt} /> debts
             </p>
@@ -190,7 +190,9 @@ function Risks({ toDo, isWhole, isRead }: { toDo: readonly ToDo[]; isWhole: bool
     <div class="worth-block">
       <h2>At risk</h2>
       {risks.length === 0 && (
-        <p class="worth-line second">{isRead ? `Nothing${isWhole ? '' : ' in what was read'}` : 'unknown'}</p>
+        <p class={classes('worth-line second', !isRead && 'absent')}>
+          {isRead ? `Nothing${isWhole ? '' : ' in what was read'}` : 'unknown'}
+        </p>
       )}
       <ul>
         {risks.map(({ kind, count, usd }) => (
