@@ -105,6 +105,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
     listTokenLists,
     listOmitted: (chainId: number) => setup.families.flatMap(({ omitted }) => omitted.get(chainId) ?? []),
   }
+  const isRecorded = services.testimony !== undefined
   const wallets = createWalletReader({ clients, reader, solana: accountReader?.reader, clock })
   const snapshotReader = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots })
   return {
@@ -115,8 +116,8 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       snapshots: snapshotReader,
       clock,
     }),
-    exits: createExitReader({ clients, clock, isRecorded: services.testimony !== undefined }),
-    sales: createSaleReader({ clients, clock }),
+    exits: createExitReader({ clients, clock, isRecorded }),
+    sales: createSaleReader({ clients, clock, isRecorded }),
     snapshots: snapshotReader,
     watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }

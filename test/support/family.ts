@@ -1,6 +1,6 @@
 import type { SolanaClient } from '../../src/chain/solana/client.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Family, FamilyServices } from '../../src/family/contract.ts'
+import type { Family, FamilyServices, Testimony } from '../../src/family/contract.ts'
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
@@ -36,10 +36,12 @@ export function createTestServices(options: {
   readonly history?: History
   readonly log?: Log
   readonly clock?: Clock
+  /** Given if answers are recorded. */
+  readonly testimony?: Testimony | undefined
 }): FamilyServices {
-  const { solana, log = silentLog, db = NONE, history = NONE, clock = systemClock } = options
+  const { solana, log = silentLog, db = NONE, history = NONE, clock = systemClock, testimony } = options
   const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
-  return { clients, solana, db, holder: 'test', history, clock, log }
+  return { clients, solana, db, holder: 'test', history, clock, log, testimony }
 }
 
 /** Stands for what the routes of a test do not use. */

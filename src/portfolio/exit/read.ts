@@ -201,6 +201,7 @@ async function tryUnits(
   options: ReadOptions,
 ): Promise<ExecutedUnits | undefined> {
   const executed = await tryEndpoints(client, (endpoint, work) => executeUnits(endpoint, query, work), options)
+  if (isRecorded) refuseLate(executed?.units ?? [], query.wallet)
   if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
   const replaced: ExecutedUnits | undefined = executed && { units: executed.units, executedAs: 'replaced_code' }
   if (isRecorded) return replaced
@@ -229,6 +230,17 @@ async function tryUnits(
   const call = () => client.read((endpoint, work) => callUnits(endpoint, query, work), options)
   const called = await tryOther(call, 'protocol_multicall')
   return [called, simulated].find((each) => each?.units.some(({ kind }) => kind !== 'unsupported'))
+}
+
+/**
+ * Throws `UnavailableError` if anything was left out for want of time: a record of it is cut short, and a replay has the time to
+ * ask for more.
+ */
+export function refuseLate(outcomes: readonly UnitOutcome[], wallet: Address): void {
+  if (!outcomes.some(isLate)) return
+  throw new UnavailableError(
+    `Cannot prove what wallet ${wallet} gets because executing it takes too long: ask again, or without a receipt`,
+  )
 }
 
 /** True if all units that ran one way ran the other way too. */

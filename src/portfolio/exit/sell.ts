@@ -11,7 +11,7 @@ import { maxBigint, minBigint } from '../../lib/number/fixed_point.ts'
 import { type Rational, rational } from '../../lib/number/rational.ts'
 import type { AssetsRead, Row } from '../sum/row.ts'
 import { type OutsideMoney, toUnitKey } from './attribute.ts'
-import { tryEndpoints } from './read.ts'
+import { refuseLate, tryEndpoints } from './read.ts'
 
 /** Reasons why a token is not sold. */
 export const SALE_REASONS = [
@@ -92,8 +92,10 @@ export interface SaleReader {
 export function createSaleReader(options: {
   readonly clients: ReadonlyMap<number, FinanceClient>
   readonly clock: Clock
+  /** True if an answer is recorded: one that is cut short is refused. @default {false} */
+  readonly isRecorded?: boolean
 }): SaleReader {
-  const { clients, clock } = options
+  const { clients, clock, isRecorded = false } = options
   return {
     async read(query, work) {
       const { wallet, exits, into } = query
@@ -118,6 +120,7 @@ export function createSaleReader(options: {
               { wallet, units: [plan.unit], lenders, block, clock, untilMs },
               within,
             )
+            if (isRecorded) refuseLate(units, wallet)
             return toSale(query, plan, hasOwnCode ? { kind: 'own_code' } : units[0])
           },
           { work, budgetMs: BUDGET_MS, ...(past && { past }) },

@@ -3,13 +3,14 @@ import { type Address, encodeFunctionData, getAddress, parseAbi } from 'viem'
 import { executeUnits } from '../../../src/chain/call/exit/execute.ts'
 import type { ExitStep } from '../../../src/chain/call/exit/step.ts'
 import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
-import { defineFamily } from '../../../src/family/contract.ts'
+import { defineFamily, type Testimony } from '../../../src/family/contract.ts'
 import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
 import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
+import { recordTestimony } from '../../../src/receipt/testimony.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -114,11 +115,13 @@ async function ask(
     readonly rpcUrls?: readonly string[]
     readonly clock?: Clock
     readonly client?: FinanceClient
+    readonly testimony?: Testimony
   },
 ) {
   const { client = createClient(options?.rpcUrls) } = options ?? {}
-  const { more = [createMoodFamily(options)], at = '', clock = systemClock } = options ?? {}
-  const { reply, credits } = await createPortfolio([client], { more, clock }).exit(`wallet=${wallet}&chain_id=10${at}`)
+  const { more = [createMoodFamily(options)], at = '', clock = systemClock, testimony } = options ?? {}
+  const portfolio = createPortfolio([client], { more, clock, ...(testimony && { testimony }) })
+  const { reply, credits } = await portfolio.exit(`wallet=${wallet}&chain_id=10${at}`)
   return { ...(reply.data as Answer), credits }
 }
 
@@ -295,6 +298,16 @@ test('what is not tried in time says so, and the wallet is answered', async () =
     expect(find(answer, family)).toEqual({ arrives: null, blocked_by: 'too_costly', detail })
   }
   expect(answer).toMatchObject({ complete: true, executed_as: 'own_code', arrives_usd: '0.000000' })
+})
+
+test('an answer that is recorded for a receipt is refused if it was not tried in time', async () => {
+  await setMood('Plain')
+  const { testimony } = recordTestimony(new Map())
+  expect(await ask(WALLET, { testimony })).toMatchObject({ complete: true })
+  const clock = createPatientClock()
+  let elapsedMs = 0
+  const late = ask(WALLET, { testimony, clock: { ...clock, monotonicMs: () => (elapsedMs += 10_000) } })
+  await expect(late).rejects.toThrow('executing it takes too long: ask again, or without a receipt')
 })
 
 test('a wallet with code of its own is simulated with it, else is told that it was replaced', async () => {

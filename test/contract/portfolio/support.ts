@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
-import type { Family } from '../../../src/family/contract.ts'
+import type { Family, Testimony } from '../../../src/family/contract.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -50,6 +50,8 @@ export function createPortfolio(
     readonly db?: Database
     readonly clock?: Clock
     readonly history?: History
+    /** Given if answers are recorded. */
+    readonly testimony?: Testimony
     /** Families beside those. */
     readonly more?: readonly Family[]
     /** Deployments that replace those of the devnet. */
