@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 
 interface Form {
-  findFormError(entries: readonly string[], isMomentCut: boolean): string | undefined
+  findFormError(entries: readonly string[], isMomentCut: boolean, moment?: object): string | undefined
 }
 interface Names {
   resolveWallets(
@@ -23,6 +23,12 @@ test('a date of which a part is missing is not taken for now', () => {
   expect(findFormError([], false)).toContain('Paste')
   expect(findFormError(['0x12'], false)).toContain('this has 2')
   expect(findFormError(Array(6).fill('name.eth'), false)).toContain('These are 6')
+})
+
+test('a moment that is still to come by the clock of the service is said before asking', () => {
+  const nowSec = Date.UTC(2026, 4, 7, 10) / 1_000
+  expect(findFormError([WALLET], false, { moment: '2026-05-07T10:01Z', nowSec })).toContain('still to come')
+  expect(findFormError([WALLET], false, { moment: '2026-05-07T09:59Z', nowSec })).toBeUndefined()
 })
 
 test('a name that answers after its form is gone takes no view', async () => {

@@ -43,3 +43,9 @@ test('a view that only leaves wallets out pays for nothing again', () => {
   expect(isPartOfView(view(['a', 'd']), view(['a', 'b', 'c']))).toBe(false)
   expect(isPartOfView(view(['a'], '2026-11-27T00:00Z'), view(['a', 'b']))).toBe(false)
 })
+
+test('a link may name several wallets in one field, as people write them', () => {
+  const other = `0x${'2'.repeat(40)}`
+  expect(parseView(`#wallet=${WALLET},${other}`).wallets).toEqual([WALLET, other])
+  expect(parseView(`#wallet=${WALLET}%20${other}&wallet=${other}`).wallets).toEqual([WALLET, other])
+})
