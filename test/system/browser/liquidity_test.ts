@@ -531,7 +531,7 @@ describe('Uniswap V4', async () => {
       const page = await look()
       const cards = page.locator('.position')
       await page.getByRole('button', { name: 'Show 1 closed on Ethereum (Uniswap V4) 1 credit each' }).click()
-      const closed = cards.filter({ hasText: 'It has no liquidity any more' })
+      const closed = cards.filter({ hasText: 'Its range was from tick' })
       await closed.waitFor()
       expect(await cards.count()).toBe(POOLS.length)
       await closed.getByRole('button', { name: 'Profit and loss 4 credits' }).click()
