@@ -29,12 +29,23 @@ interface WatchedLending {
   readonly dueInSec: bigint | 'max' | undefined
 }
 
+/** Totals of nothing. */
+export const EMPTY_TOTALS: LendingTotals = {
+  perUsd: 1n,
+  supplied: 0n,
+  collateral: 0n,
+  debt: 0n,
+  riskDebt: 0n,
+  liquidationLimit: 0n,
+  borrowLimit: 0n,
+}
+
 /** Figures of a wallet without a position, as its snapshots show it. */
 export const EMPTY_LENDING: WatchedLending = {
   healthFactor: 'max',
   isLiquidatable: false,
   dueInSec: 'max',
-  totals: { perUsd: 1n, supplied: 0n, collateral: 0n, debt: 0n, riskDebt: 0n, liquidationLimit: 0n, borrowLimit: 0n },
+  totals: EMPTY_TOTALS,
 }
 
 const usd = (units: bigint, { perUsd }: LendingTotals): Rational => rational(units, perUsd)

@@ -4,7 +4,7 @@ import type { Work } from '../../lib/async/work.ts'
 import type { Testimony } from '../contract.ts'
 import { countOmitted, type HoldingsReader, type HoldingsRequest } from '../holding.ts'
 import { exitMarket } from './exit.ts'
-import { toHoldings } from './present.ts'
+import { outlookMarket, toHoldings } from './present.ts'
 import type { EnteredMarkets, EnteredMarketsReader, PendingMarkets } from './read/entered.ts'
 import type { MidnightTarget, PositionReader } from './read/read.ts'
 
@@ -58,6 +58,7 @@ export function createHoldingsReader(options: {
           rows: markets.flatMap((each) => toHoldings(each, known)),
           ...countOmitted({ family: 'morpho-midnight', kind: 'supplied', count: marketIds.length }, positionsMax),
           ownTokens: [],
+          listOutlooks: () => markets.map(outlookMarket),
           listExits: () =>
             markets.flatMap((held) => contracts.map((midnight) => exitMarket(held, { wallet, midnight }))),
           lenders: contracts,

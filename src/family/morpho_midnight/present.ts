@@ -4,7 +4,10 @@ import { type KnownTokens, spamReason } from '../../finance/token/spam.ts'
 import { minBigint, pow10 } from '../../lib/number/fixed_point.ts'
 import type { DebtTerm, Holding, HoldingExclusion, Payable } from '../holding.ts'
 import { computeLoanPrice } from '../lending/loan_price.ts'
-import { createWatchedLending, EMPTY_LENDING } from '../lending/watched.ts'
+import { outlookLending } from '../lending/outlook.ts'
+import { createWatchedLending, EMPTY_LENDING, EMPTY_TOTALS } from '../lending/watched.ts'
+import type { YieldPosition } from '../lending/yield.ts'
+import type { PositionOutlook } from '../outlook.ts'
 import type { ConfirmedFigures } from '../watch.ts'
 import { computeHealthFactor, computeMaxDebt, findLiquidationReasons, isOverdue } from './math/account.ts'
 import { computeWithdrawableCollateral, computeWithdrawableCredit } from './math/withdrawal.ts'
@@ -142,4 +145,23 @@ function computeValue({ decimals, price }: MarketToken, amount: bigint) {
   return decimals === undefined || price.kind === 'missing'
     ? undefined
     : usdValue(amount, { decimals, price: price.price })
+}
+
+/** A debt is owed at par: no time adds to it, and collateral earns nothing. */
+const NO_INTEREST: YieldPosition = { totals: EMPTY_TOTALS, supplies: [], borrows: [] }
+const UNKNOWN_INTEREST = 'Credit earns what it was bought below par for, and that price is not read'
+
+/** Says what is to be seen to in a market, and what it earns. */
+export function outlookMarket(held: HeldMarket): PositionOutlook {
+  const { marketId, loan, debt, credit, maturitySec, nowSec } = held
+  return outlookLending({
+    position: { family: 'morpho-midnight', market_id: marketId },
+    code: 'morpho_midnight',
+    title: `the Morpho Midnight market of ${loan.symbol || loan.address}`,
+    healthFactor: computeHealthFactor(held),
+    liquidatableBecause: findLiquidationReasons(held, nowSec),
+    dueAtSec: debt === 0n ? undefined : maturitySec,
+    nowSec,
+    value: credit === 0n ? NO_INTEREST : UNKNOWN_INTEREST,
+  })
 }
