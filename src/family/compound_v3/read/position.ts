@@ -142,7 +142,9 @@ function createPricer(chain: FinanceChain, { timestampSec }: Block) {
 }
 
 /** Throws for what no market stores, and no formula takes. */
-function checkMarket({ totals, terms, reward }: RawMarket, { timestampSec }: Block): void {
+function checkMarket({ totals, terms, price, reward }: RawMarket, { timestampSec }: Block): void {
+  // `getPrice` reverts instead; a debt would be worth nothing.
+  if (price === 0n) throw contradictionError('the price of its base token is zero')
   if (totals.lastAccrualSec > timestampSec) throw contradictionError('its last accrual is after its block')
   const divisors = [terms.baseScale / ACCRUAL_SCALE, terms.trackingIndexScale]
   if (typeof reward === 'object') divisors.push(reward.rescaleFactor)
