@@ -1,6 +1,7 @@
 import type { HoldingsReader } from '../holding.ts'
 import { exitPosition } from './exit.ts'
 import { toHoldings } from './present/holdings.ts'
+import { outlookMarket } from './present/outlook.ts'
 import type { CometReader } from './read/read.ts'
 
 /** Creates the reader of a wallet's positions as rows of a portfolio. */
@@ -32,6 +33,7 @@ export function createHoldingsReader(reader: CometReader): HoldingsReader {
           notRead: positions
             .filter(({ reward }) => reward === 'unknown')
             .map(({ market }) => `rewards of compound-v3 market ${market}, whose contract does not answer`),
+          listOutlooks: () => positions.map((each) => outlookMarket(each, read.block.timestampSec)),
           listExits: () => positions.map((each) => exitPosition(each, wallet)),
           lenders: comets,
         }

@@ -7,9 +7,12 @@ import { LENS_RUNTIME } from '../../../../src/family/compound_v3/read/lens_artif
 import { createCometReader } from '../../../../src/family/compound_v3/read/read.ts'
 import { createWatcher } from '../../../../src/family/compound_v3/watch.ts'
 import type { Holdings } from '../../../../src/family/holding.ts'
+import type { PositionOutlook } from '../../../../src/family/outlook.ts'
+import { formatUsd } from '../../../../src/finance/figure.ts'
 import { NO_PRICE_SOURCES } from '../../../../src/finance/price/price_sources.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { rational } from '../../../../src/lib/number/rational.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { recordCall, recordMarket, toOwnFeed, toUsdFeed } from '../../../devnet/compound_v3/record.ts'
@@ -94,6 +97,43 @@ test(
       // The market is a token of which the wallet has a balance: it must not count again.
       expect([ownTokens, notRead, lenders]).toEqual([[world.comet], [], [world.comet]])
     }
+  },
+  LIMIT_MS,
+)
+
+test(
+  'what is to be seen to and what is earned in a day is as the list says, interest as far as the market could pay it out',
+  async () => {
+    const { list } = createCaller(chain, world)
+    const readOutlook = async (wallet: Address) => {
+      const [outlook] = (await readHoldings(wallet)).listOutlooks?.() ?? []
+      if (outlook === undefined) throw new Error(`Expected an outlook of ${wallet}`)
+      return outlook
+    }
+    const toDaily = ({ interestUsd }: PositionOutlook) => formatUsd(interestUsd ?? rational(-1n, 1n))
+    const seen = { liquidatable: 0, interest: 0 }
+    for (const { wallet } of world.accounts) {
+      const [{ positions: [position] = [], calculations: [calculation] = [] } = {}] = (await list(`wallet=${wallet}`))
+        .data
+      const outlook = await readOutlook(wallet)
+      expect([outlook.position, outlook.code]).toEqual([{ family: 'compound-v3', market_id: 'usdc' }, 'compound_v3'])
+      const health = String(position?.['healthFactor'])
+      const isDue = ((position?.['liquidatable_because'] ?? []) as readonly string[]).length > 0
+      const isNear = !isDue && health !== 'MAX' && Number(health) < 1.25
+      const kinds = [...(isDue ? ['liquidatable'] : []), ...(isNear ? ['near_liquidation'] : [])]
+      expect(outlook.toDo.map(({ kind }) => kind)).toEqual(kinds as never)
+      for (const { text } of outlook.toDo) expect(text).toContain(health)
+      expect([toDaily(outlook), outlook.untold]).toEqual([calculation?.['netDailyInterestUSD'] as string, undefined])
+      if (isDue) seen.liquidatable++
+      if (toDaily(outlook) !== '0.000000') seen.interest++
+    }
+    expect(Object.entries(seen).filter(([, count]) => count === 0)).toEqual([])
+    const empty = recordCall(world.base, 'balanceOf', [world.comet], 0n)
+    expect(toDaily(await withAnswers([empty], () => readOutlook(lender.wallet)))).toBe('0.000000')
+    const unpriced = { ...recordCall(toUsdFeed(world.base), 'latestRoundData', [], [1n, 0n, 0n, 0n, 1n]), ...REVERTED }
+    const { interestUsd, untold } = await withAnswers([unpriced], () => readOutlook(lender.wallet))
+    expect([interestUsd, untold?.map(({ what }) => what)]).toEqual([undefined, ['interest of Compound V3 market usdc']])
+    expect(untold?.[0]?.why).toContain(world.base)
   },
   LIMIT_MS,
 )
@@ -208,6 +248,7 @@ test(
     const lies: readonly World[] = [
       { ...world, totals: { ...totals, totalBorrowBase: '1' } },
       { ...world, totals: { ...totals, lastAccrualTime: String(Number(block.timestamp) + 86_400) } },
+      { ...world, basePrice8: '0' },
       { ...world, parameters: { ...parameters, baseScale: '0' } },
       { ...world, parameters: { ...parameters, trackingIndexScale: '0' } },
     ]
