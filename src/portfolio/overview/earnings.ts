@@ -64,7 +64,8 @@ function toDecimal({ numerator, denominator }: Rational): Decimal {
 }
 
 function isCollectable({ kind, position }: Row): boolean {
-  return kind === 'liquidity' && COLLECTABLE_PARTS.includes(position?.['part'] ?? '')
+  const part = position?.['part'] ?? ''
+  return part === 'rewards' || (kind === 'liquidity' && COLLECTABLE_PARTS.includes(part))
 }
 
 type FeesOfDay = { readonly perDay: Rational } | { readonly lack: Lack }

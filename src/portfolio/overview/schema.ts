@@ -56,7 +56,7 @@ export const overviewOutput = v.strictObject({
           usdOrNull,
         ),
         to_collect_usd: withWords(
-          'Fees, what was withdrawn and not collected, and rewards of liquidity positions, closed ones too',
+          'Fees, what was withdrawn and not collected, and rewards, of closed positions too',
           usdOrNull,
         ),
         incomplete: incompleteList('What these two lack'),

@@ -15,14 +15,14 @@ export function toHoldings(position: Position): Holding[] {
   const toRow = (
     token: AccountToken,
     amount: bigint,
-    { part, withdrawable }: Pick<Holding, 'withdrawable'> & { readonly part: keyof typeof PARTS },
+    { part, ...limits }: Pick<Holding, 'withdrawable' | 'payable'> & { readonly part: keyof typeof PARTS },
   ): Holding => ({
     kind: 'supplied',
     token,
     amount,
     price: token.price,
     position: { family: 'compound-v3', market_id: market, part },
-    withdrawable,
+    ...limits,
   })
   const marketPrice = owed === 0n ? undefined : computeMarketPrice(position)
   return [
@@ -33,9 +33,7 @@ export function toHoldings(position: Position): Holding[] {
       const withdrawable = computeWithdrawableCollateral(position, each)
       return toRow(each.token, each.amount, { part: 'collateral', withdrawable })
     }),
-    ...(typeof reward === 'object'
-      ? [toRow(reward.token, reward.amount, { part: 'rewards', withdrawable: computeClaimable(reward) })]
-      : []),
+    ...(typeof reward === 'object' ? [toRow(reward.token, reward.amount, limitReward(reward))] : []),
     ...(owed === 0n
       ? []
       : [
@@ -47,6 +45,15 @@ export function toHoldings(position: Position): Holding[] {
         ]),
   ]
 }
+
+/** A claim that the contract cannot pay in full pays nothing. */
+function limitReward(reward: Exclude<Position['reward'], undefined | string>) {
+  const withdrawable = computeClaimable(reward)
+  const payable = withdrawable && { amount: withdrawable.amount ?? 0n, detail: UNFUNDED }
+  return { part: PARTS.rewards, withdrawable, payable }
+}
+
+const UNFUNDED = 'The contract that pays rewards has less of the token than is owed'
 
 /**
  * Computes the price of the base token by the market's own feeds: the price of a collateral by an oracle × the ratio of both

@@ -65,8 +65,8 @@ const DESCRIPTION =
   'One entry for each UTC midnight from the first one at which the market keeps a trace of the wallet up to the one ' +
   'that ended yesterday, oldest first; `timestamp` is that midnight. Each is read at the last block at or before it, by ' +
   'the formulas of the live list, at the prices of that block; nothing is interpolated, and rewards are left out. A ' +
-  'market keeps a trace for ever of a wallet that lent or owed its base token; of one that only deposited collateral, ' +
-  'until it took all of it back: then the list is empty, or begins later. A midnight with zeros is one at which the ' +
+  'market keeps a trace for ever of a wallet that lent or owed its base token while that earned rewards; of any other, ' +
+  'until it has nothing there: then the list is empty, or begins later. A midnight with zeros is one at which the ' +
   'wallet had nothing; one at which a price was missing has no entry. Past midnights need an endpoint that keeps old ' +
   `state (an archive node); without one the header \`${FROM}\` says where the series begins.`
 

@@ -191,6 +191,7 @@ test(
       ({ position }) => position['part'] === 'rewards',
     )
     expect(paid?.withdrawable).toEqual({ amount: 0n, limitedBy: 'liquidity' })
+    expect(paid?.payable?.amount).toBe(0n)
   },
   LIMIT_MS,
 )
