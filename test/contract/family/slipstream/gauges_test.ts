@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, zeroAddress } from 'viem'
 import { createPositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
 import { EXCHANGE } from '../../../../src/family/slipstream/protocol.ts'
-import { toDeployments } from '../../../../src/family/slipstream/table.ts'
+import { type SlipstreamManager, toDeployments } from '../../../../src/family/slipstream/table.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => anvil.stop())
 
 /** A reader that knows no gauge yet, and what it asked. */
-function createReader() {
+function createReader(managers: readonly SlipstreamManager[] = [toManager(WORLD)]) {
   const { client, requests } = countedClient({
     id: 1,
     name: 'Devnet',
@@ -43,7 +43,7 @@ function createReader() {
     tokens: { addresses: [], names: [], added: [] },
     spamTokens: [],
   })
-  const deployments = new Map([[1, toDeployments([toManager(WORLD)])]])
+  const deployments = new Map([[1, toDeployments(managers)]])
   const reader = createPositionReader(EXCHANGE, { clients: new Map([[1, client]]), deployments, clock: systemClock })
   return {
     requests,
@@ -163,4 +163,18 @@ test('a voter that does not answer is no short list', async () => {
 test('a gauge owns nothing of what it holds', async () => {
   const gauge = WORLD.positions.find(({ staked }) => staked)?.ownerOf ?? zeroAddress
   expect((await createReader().list(gauge)).ids).toEqual([])
+})
+
+test('a gauge owns nothing beside another manager of the same voter', async () => {
+  const snapshot = await rpc.call<string>('evm_snapshot')
+  const other = '0x00000000000000000000000000000000000b0b0b' as Address
+  // Answers 0 to everything.
+  await rpc.call('anvil_setCode', other, '0x600060005260206000f3')
+  await rpc.call('evm_mine')
+  const gauge = WORLD.positions.find(({ staked }) => staked)?.ownerOf ?? zeroAddress
+  const second = { ...toManager(WORLD), manager: other, factory: other, code: 'slipstream_other' }
+  const { list } = createReader([toManager(WORLD), second])
+  expect(await list(WALLET)).toMatchObject({ ids: IDS })
+  expect((await list(gauge)).ids).toEqual([])
+  await rpc.call('evm_revert', snapshot)
 })

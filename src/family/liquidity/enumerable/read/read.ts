@@ -199,11 +199,15 @@ function readOwned<Answer>(
   wallet: Address,
   read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
 ): ReadByLens<Answer> {
-  return (lens, context, endpoint) => {
+  return function readAll(lens, context, endpoint): Promise<Answer> {
     const { target } = context
-    return readRegistered({ client: target.client, endpoint, lens, target }, (all) =>
-      read(lens, { ...context, target: leaveOutCustodian(all, wallet) }),
-    )
+    return readRegistered({ client: target.client, endpoint, lens, target }, (all) => {
+      const left = leaveOutCustodian(all, wallet)
+      // The registry of a custodian that is left out lists those of other managers too.
+      return left === all
+        ? read(lens, { ...context, target: all })
+        : readAll(lens, { ...context, target: left }, endpoint)
+    })
   }
 }
 
