@@ -127,10 +127,7 @@ export function createPositionReader(options: {
   function remember(key: string, { positions }: ChainRead<ListedPosition>): void {
     const needing = positions.filter(needsWithdrawal)
     if (needing.length > 0 && needing.length <= HOOKED_MAX)
-      hooked.set(
-        key,
-        needing.map((each) => toWithdrawalTerms(each.whole())),
-      )
+      hooked.set(key, sortByWorth(needing.map((each) => each.whole())).map(toWithdrawalTerms))
     else hooked.delete(key)
   }
 
@@ -276,9 +273,7 @@ async function readCompleteWithdrawals(
     else if (needsWithdrawal(position)) unexecuted.push(position)
     else if (mayChangeWithdrawal(position.pool.hooks)) withdrawals.set(position, NOTHING)
   }
-  // What strangers gave the wallet is tried last: hooks that use up gas are called a few times only.
-  unexecuted.sort((a, b) => getWorth(b) - getWorth(a))
-  for (const [owner, ownPositions] of groupBy(unexecuted, (position) => position.owner)) {
+  for (const [owner, ownPositions] of groupBy(sortByWorth(unexecuted), (position) => position.owner)) {
     const [first] = ownPositions
     if (first === undefined) continue
     const query = { owner, positions: ownPositions.map(toWithdrawalTerms), deployment: first.deployment, block }
@@ -286,6 +281,11 @@ async function readCompleteWithdrawals(
     for (const position of ownPositions) withdrawals.set(position, byId.get(position.tokenId) ?? UNSUPPORTED)
   }
   return withdrawals
+}
+
+/** Sorts positions so that what strangers gave the wallet is tried last: hooks that use up gas are called a few times only. */
+function sortByWorth(positions: readonly Position[]): Position[] {
+  return positions.toSorted((a, b) => getWorth(b) - getWorth(a))
 }
 
 /** Value for an order alone, US dollars. */

@@ -309,3 +309,39 @@ test('where an endpoint does not override code, positions are unsupported', asyn
     expect(await withdrawn()).toEqual([UNSUPPORTED])
   }
 })
+
+test(
+  'positions that strangers gave the wallet before its own cost it nothing, also once it is known which hooks to ask',
+  async () => {
+    const owner = toWalletAddress('was given harm first')
+    const creationCode = ownCreationCode('HostileHook', encodeAbiParameters([{ type: 'uint8' }], [1]))
+    const requests: V4MintRequest[] = []
+    for (let number = 0; number < 12; number++) {
+      const hooks = await placeHook(devnet, {
+        name: `loops, number ${number}`,
+        creationCode,
+        permissions: ['beforeRemoveLiquidity'],
+      })
+      const currencies = [TOKENS.usdc, TOKENS.weth] as const
+      const [pool] = await v4.createPools([{ currencies, fee: 3_000, tickSpacing: 60, hooks }])
+      if (pool === undefined) throw new Error('Cannot create a pool')
+      const range = rangeAround(pool, -900, 900)
+      const dust = { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 1 }), recipient: owner }
+      requests.push(dust, dust)
+    }
+    await v4.mintMany(requests)
+    const pool = v4.pools.feeTaking
+    const own = await mint(pool, owner)
+    const [real] = await v4.realBurns([{ pool, owner, tokenId: own }])
+    const { reader, places } = createTestReader(client, { find: createFindEveryId(devnet) })
+    for (const round of ['first', 'known']) {
+      const reads = await reader.readWallet(owner, { targets: places, work: patient })
+      const positions = reads.flatMap((each) => each.positions).map((each) => each.whole())
+      expect(positions).toHaveLength(25)
+      const full = await reader.readFull(positions, { targets: places, reads, work: patient })
+      const withdrawal = full.find(({ position }) => position.tokenId === own)?.withdrawal
+      expect({ round, withdrawal }).toEqual({ round, withdrawal: toWithdrawal(real) })
+    }
+  },
+  BUILD_LIMIT_MS,
+)
