@@ -14,8 +14,8 @@ interface Simulation {
 
 /**
  * Simulates units at two endpoints at the same time, or as many as the chain's quorum, and at further ones if they differ:
- * calls are compared by quorums, but simulations are not. Where a second one does not simulate, or not within a second, the
- * word of the first counts, and is noted for the work. Throws `ChainUnavailableError` if endpoints contradict each other
+ * calls are compared by quorums, but simulations are not. Where a second one does not simulate a unit, or not within a second,
+ * the word of the first counts, and is noted for the work. Throws `ChainUnavailableError` if endpoints contradict each other
  * and none is left to decide, or are fewer than the quorum; else as `ChainClient.read`.
  */
 export async function simulateAgreed(
@@ -58,10 +58,9 @@ export async function simulateAgreed(
     release(0)
     if (answers.every(({ endpoint }) => endpoint !== own.endpoint)) answers.unshift(own)
     await withTimeout(Promise.all(others), { ms: LATE_MS, clock }).catch(() => {})
-    const getMajority = () => findMajority(answers, isSame)
     for (let reader = quorum; reader < quorum + chain.rpcUrls.length; reader++) {
       const countBefore = answers.length
-      const isOver = getMajority().length >= quorum || clock.monotonicMs() >= query.untilMs
+      const isOver = vote(answers).witnesses >= quorum || clock.monotonicMs() >= query.untilMs
       if (!isOver) await askOther(reader)
       if (answers.length === countBefore) break
     }
@@ -75,30 +74,50 @@ export async function simulateAgreed(
 /** Chooses what most endpoints simulated. */
 function settle(client: ChainClient, answers: readonly Simulation[], work: Work): readonly UnitOutcome[] {
   const { chain, agreed = 1, log } = client
-  const majority = findMajority(answers, isSame)
-  const differing = answers.filter((each) => !majority.includes(each))
-  if (differing.length > 0) {
-    const endpoints = (majority.length < QUORUM ? answers : differing).map(({ endpoint }) => endpoint + 1)
+  const { units, witnesses, differing } = vote(answers)
+  if (differing.size > 0) {
+    const wrong = answers.filter((each) => witnesses < QUORUM || differing.has(each))
+    const endpoints = wrong.map(({ endpoint }) => endpoint + 1)
     log.warn({ msg: 'RPC endpoints contradicted others about a simulation', chainId: chain.id, endpoints })
   }
   const told = `Cannot believe the simulation on chain ${chain.id} (${chain.name}): `
-  if (differing.length > 0 && majority.length < QUORUM)
+  if (differing.size > 0 && witnesses < QUORUM)
     throw new ChainUnavailableError('disputed', `${told}its endpoints contradict each other`)
-  if (majority.length < agreed)
-    throw new ChainUnavailableError(
-      'quorum',
-      `${told}${agreed} endpoints must simulate the same, and ${majority.length} did`,
-    )
-  if (majority.length < QUORUM) noteUnwitnessed(work, [chain.id])
-  return majority[0]?.units ?? []
+  if (witnesses < agreed)
+    throw new ChainUnavailableError('quorum', `${told}${agreed} endpoints must simulate the same, and ${witnesses} did`)
+  if (witnesses < QUORUM) noteUnwitnessed(work, [chain.id])
+  return units
 }
 
-/** True if all units came to the same that ran at both endpoints, which may grant different gas and time. */
-function isSame(a: Simulation, b: Simulation): boolean {
-  return a.units.every((unit, index) => {
-    const other = b.units[index]
-    return unit.kind !== 'run' || other?.kind !== 'run' || toText(unit) === toText(other)
+/** What most endpoints say. */
+interface Vote {
+  readonly units: readonly UnitOutcome[]
+  /** The fewest endpoints that a unit rests on. */
+  readonly witnesses: number
+  /** Those that simulated a unit in another way. */
+  readonly differing: ReadonlySet<Simulation>
+}
+
+/**
+ * Finds what came of each unit at most of the endpoints where it ran: they may grant different gas and time, and one that
+ * did not run it is no witness of it.
+ */
+function vote(answers: readonly Simulation[]): Vote {
+  const differing = new Set<Simulation>()
+  let witnesses = answers.length
+  const units = (answers[0]?.units ?? []).map((unit, index): UnitOutcome => {
+    const ballots = answers.flatMap((answer) => {
+      const outcome = answer.units[index]
+      return outcome?.kind === 'run' ? [{ answer, outcome, text: toText(outcome) }] : []
+    })
+    const majority = findMajority(ballots, (a, b) => a.text === b.text)
+    const [chosen] = majority
+    if (chosen === undefined) return unit
+    witnesses = Math.min(witnesses, majority.length)
+    for (const { answer, text } of ballots) if (text !== chosen.text) differing.add(answer)
+    return chosen.outcome
   })
+  return { units, witnesses, differing }
 }
 
 function toText(outcome: UnitOutcome): string {
