@@ -1,9 +1,11 @@
 import * as v from 'valibot'
 import { once } from '../../lib/memoize.ts'
 import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createDailyRounds, createLendingSeries } from '../lending/series.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createSpokeReader } from './read/read.ts'
 import { createRoutes, createWatchable } from './routes.ts'
+import { snapshotSpoke } from './snapshot.ts'
 import { AAVE_V4_DEPLOYMENTS, type AaveV4Deployment } from './table.ts'
 import { createWatcher } from './watch.ts'
 
@@ -32,7 +34,8 @@ export const AAVE_V4 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createSpokeReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap(({ spokes }) => spokes.map(({ name }) => name)))
-    return createRoutes({ chainIds, markets, reader })
+    const series = once(() => createLendingSeries(connect()))
+    return createRoutes({ chainIds, deployedIds: [...settings.keys()], markets, reader, series })
   },
   holdings: ({ settings, connect }) => createHoldingsReader(createSpokeReader({ ...connect(), deployments: settings })),
   watch: ({ settings, connect }) => ({
@@ -46,6 +49,16 @@ export const AAVE_V4 = defineFamily({
         read: (wallet, work) => reader.read([wallet], { targets: [{ ...target, deployments: [deployment] }], work }),
       })),
     )
+  },
+  work: {
+    feature: 'snapshots',
+    rounds({ settings, connect }) {
+      const reader = createSpokeReader({ ...connect(), deployments: settings })
+      const targets = [...reader.targets.values()].flatMap((target) =>
+        target.deployments.map((deployment) => snapshotSpoke(reader, { ...target, deployments: [deployment] })),
+      )
+      return createDailyRounds(connect(), targets)
+    },
   },
 })
 

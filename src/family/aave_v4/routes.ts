@@ -1,13 +1,16 @@
 import * as v from 'valibot'
 import { documented, evmAddress } from '../../http/request/input.ts'
-import type { Charge } from '../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import type { Route } from '../../http/route/route.ts'
 import { marketRoutes } from '../lending/market_routes.ts'
+import type { LendingSeries } from '../lending/series.ts'
+import { findMarketTarget, snapshotsRoute } from '../lending/snapshots.ts'
 import { LENDING_FIGURES } from '../lending/watched.ts'
 import type { Watchable } from '../watch.ts'
 import { presentReduced, presentWallet } from './present/present.ts'
 import { batchOutput, listOutput } from './present/schema.ts'
 import type { SpokeReader } from './read/read.ts'
+import { snapshotSpoke } from './snapshot.ts'
 import type { AaveV4Deployment, AaveV4Spoke } from './table.ts'
 
 /** Name of the family in errors. */
@@ -35,12 +38,13 @@ const CHARGES = {
     many: { from: 100, credits: 12 },
     terms: BEFORE_PAGES,
   },
+  snapshots: { credits: 2, per: PER_CALL },
 } satisfies Record<string, Charge>
 
 /** The family as tools for agents name it. */
 const PROTOCOL = { code: 'aave-v4', name: 'Aave V4' }
 
-/** The spoke of a subject if the caller does not name one. */
+/** The spoke of a subject, and of a wallet's history, if the caller does not name one. */
 const MARKET_DEFAULT = 'main'
 
 /** Creates the description of the family's subject: a wallet in a spoke. */
@@ -57,16 +61,21 @@ export function createWatchable(settings: ReadonlyMap<number, AaveV4Deployment>)
   }
 }
 
-/** Creates the list and the batch; `chainIds` are all configured chains, with this family or without. */
+/** Creates the list, the batch and the daily snapshots; `chainIds` are all configured chains, with this family or without. */
 export function createRoutes({
   chainIds,
+  deployedIds,
   markets,
   reader,
+  series,
 }: {
   readonly chainIds: readonly number[]
+  /** Chains that have spokes. */
+  readonly deployedIds: readonly number[]
   /** Names of the spokes on them. */
   readonly markets: ReadonlySet<string>
   readonly reader: () => SpokeReader
+  readonly series: () => LendingSeries
 }): readonly Route[] {
   const protocol = {
     tool: PROTOCOL,
@@ -85,5 +94,25 @@ export function createRoutes({
     presentWallet,
     presentReduced,
   } as const
-  return marketRoutes(protocol, { chainIds, marketId: marketIdParameter(markets), reader })
+  const marketId = marketIdParameter(markets)
+  const history = {
+    chainIds: deployedIds,
+    marketId: v.optional(marketId, MARKET_DEFAULT),
+    findMarket: (place: { readonly chainId: number; readonly market: string }) =>
+      snapshotSpoke(reader(), findMarketTarget(reader().targets, place, protocol)),
+    series,
+  }
+  return [
+    ...marketRoutes(protocol, { chainIds, marketId, reader }),
+    snapshotsRoute({ ...protocol, charge: CHARGES.snapshots, description: SNAPSHOTS_DESCRIPTION }, history),
+  ]
 }
+
+const SNAPSHOTS_DESCRIPTION =
+  'One entry for each UTC midnight from the first one at which the spoke keeps a trace of the wallet up to the one that ' +
+  'ended yesterday, oldest first; `timestamp` is that midnight. Each is read at the last block at or before it, by the ' +
+  'formulas of the live list, at the prices of the spoke’s oracle there; nothing is interpolated. A spoke keeps no ' +
+  'trace for ever: of a wallet that took everything back it may store a flag of a collateral, or nothing. Then the list ' +
+  'is empty, or begins with a later stay. A midnight with zeros is one at which the wallet had nothing; one at which the ' +
+  'account could not be valued, because a price was missing, has no entry. Past midnights need an endpoint that keeps ' +
+  'old state (an archive node); without one the header `X-Snapshots-From` says where the series begins.'

@@ -6,15 +6,29 @@ import { NoBlockError } from '../../chain/past/block_at.ts'
 import type { QuorumResult } from '../../chain/past/quorum.ts'
 import { ChainUnavailableError, isUnavailable } from '../../chain/rpc/client.ts'
 import type { Database } from '../../db/database.ts'
-import type { SeriesRequest, SeriesStart, SnapshotSeries } from '../../finance/series/series.ts'
-import type { FirstDay, SnapshotStore, SnapshotTable, SnapshotTarget } from '../../finance/series/store.ts'
-import { DAY_SEC, type Midnights } from '../../history/midnight.ts'
-import type { Recheck } from '../../history/recheck.ts'
+import { takeDailySnapshots } from '../../finance/series/daily.ts'
+import {
+  createSnapshotSeries,
+  type SeriesRequest,
+  type SeriesStart,
+  type SnapshotSeries,
+} from '../../finance/series/series.ts'
+import { createSnapshotTaker } from '../../finance/series/snapshot_taker.ts'
+import {
+  createSnapshotStore,
+  type FirstDay,
+  type SnapshotStore,
+  type SnapshotTable,
+  type SnapshotTarget,
+} from '../../finance/series/store.ts'
+import { createMidnights, DAY_SEC, type Midnights } from '../../history/midnight.ts'
+import { createRecheck, type Recheck } from '../../history/recheck.ts'
 import { toHexDigits } from '../../history/stored_part.ts'
 import { readInHalves } from '../../lib/async/halves.ts'
 import { createWork, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
+import type { FamilyServices } from '../contract.ts'
 
 /** Figures of a wallet in a market at a midnight, as the live route formats them. */
 export interface SnapshotFigures {
@@ -261,4 +275,25 @@ export function createMovementCheck() {
     if (answer?.status !== 'fulfilled') throw answer?.reason
     return answer.value
   }
+}
+
+/** Creates what completes the series of wallets. */
+export function createLendingSeries(services: FamilyServices): LendingSeries {
+  const { clock } = services
+  const parts = { ...createSnapshotParts(services), recheck: createRecheck(clock), clock }
+  return createSnapshotSeries({ ...parts, findSeriesStart: createSeriesStartFinder(parts) })
+}
+
+/** Creates the daily work on all markets of a family. */
+export function createDailyRounds(services: FamilyServices, targets: readonly SnapshotMarket[]) {
+  const { clock, log } = services
+  const parts = { ...createSnapshotParts(services), targets, clock, log }
+  return (signal: AbortSignal): Promise<number> => takeDailySnapshots(parts, createWork(signal))
+}
+
+/** Parts for taking snapshots: the stored midnights and snapshots, and the reader of new ones. */
+function createSnapshotParts({ db, clock, holder }: FamilyServices) {
+  const midnights = createMidnights({ db, clock })
+  const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
+  return { midnights, store, taker: createSnapshotTaker({ midnights, store, clock }) }
 }

@@ -178,6 +178,10 @@ async function listQuestions(
       target: '/v1/lending/aave-v4/batch',
       body: { wallets: [debtor, borrower] },
     },
+    get(
+      '/v1/lending/aave-v4/position/{chain_id}/snapshots',
+      `/v1/lending/aave-v4/position/1/snapshots?wallet=${debtor}&max_snapshots=2`,
+    ),
     get('/v1/lending/compound-v3', `/v1/lending/compound-v3?wallet=${comet.borrower}`),
     {
       operation: 'POST /v1/lending/compound-v3/batch',

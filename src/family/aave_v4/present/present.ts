@@ -42,8 +42,8 @@ export const toLending = memoize((position: Position) => computePosition(positio
 
 const PRESENTER = createMarketPresenter<Position>({ toLending, getHealthFactor, safeBorrow, safeWithdraw })
 
-/** Presents a wallet for the batch. */
-export const { presentReduced } = PRESENTER
+/** Presents a wallet for the batch, and a position for a snapshot. */
+export const { presentReduced, toSnapshotFigures } = PRESENTER
 
 /** A wallet's positions on a chain and the figures of each; `target` is a health factor in decimal digits. */
 export function presentWallet(wallet: WalletPositions, { target }: { readonly target: string }) {
@@ -53,7 +53,7 @@ export function presentWallet(wallet: WalletPositions, { target }: { readonly ta
 /** Positions of one block serve many answers, which differ only by the target. */
 const presentPosition = memoize((position: Position): PresentedPosition => {
   const { market, assets, riskPremiumBps, terms } = position
-  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = PRESENTER.toSnapshotFigures(position)
+  const { healthFactor, collateralUsd, debtUsd, netWorthUsd } = toSnapshotFigures(position)
   const next = isKnownRevision(position)
     ? { premium: computeNextPremium(position), health: computeNextHealthFactor(position) }
     : {}

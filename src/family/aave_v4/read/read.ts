@@ -3,6 +3,7 @@ import { type Address, toFunctionSelector } from 'viem'
 import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
 import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
 import { type LensPages, readPages } from '../../../chain/call/pages.ts'
+import { readByQuorum } from '../../../chain/past/quorum.ts'
 import { ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
@@ -15,9 +16,12 @@ import type { AaveV4Deployment, AaveV4Spoke } from '../table.ts'
 import { decodeLens, encodeRead, type RawRead } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret } from './position.ts'
+import { askTraces } from './trace.ts'
 
 /** Time for one chain over all its pages and attempts. */
 const BUDGET_MS = 4_500
+/** The same for traces, a call for five wallets. */
+const TRACES_BUDGET_MS = 15_000
 /** Readings are cached until the next block: at most this many over all chains, and at most this many bytes. */
 const CACHE_ENTRIES_MAX = 2_000
 const CACHE_BYTES_MAX = 64 * 1024 * 1024
@@ -114,6 +118,31 @@ export function createSpokeReader(options: {
         requested.map((target) => (shared: Work) => readTarget(target, wallets, shared)),
         work,
       ),
+    /**
+     * The wallets' positions at the past block of one target, by quorum of endpoints: answers agree if their texts are
+     * equal. Throws as `readByQuorum`.
+     */
+    readAgreed: (
+      wallets: readonly Address[],
+      {
+        target,
+        ...options
+      }: { readonly target: AaveV4Target; readonly toText: (read: ChainRead) => string; readonly work: Work },
+    ) =>
+      readByQuorum(target.client, createAttempt(target, wallets), {
+        ...options,
+        ...toLimits(target),
+        what: `what ${wallets.length} wallets had at block ${target.block?.number}`,
+      }),
+    /** Whether the only spoke of the target keeps a trace of each wallet, by quorum. Throws as `readByQuorum`. */
+    readTraces: (wallets: readonly Address[], target: AaveV4Target, work: Work) =>
+      readByQuorum(target.client, (endpoint, within) => askTraces(endpoint, { target, wallets, clock }, within), {
+        work,
+        ...toLimits(target),
+        budgetMs: TRACES_BUDGET_MS,
+        what: 'whether wallets had moved a token',
+        toText: (traces: readonly boolean[]) => traces.join(),
+      }),
   }
 }
 
