@@ -1,15 +1,8 @@
 import * as v from 'valibot'
-import { takeDailySnapshots } from '../../finance/series/daily.ts'
-import { createSnapshotSeries } from '../../finance/series/series.ts'
-import { createSnapshotTaker } from '../../finance/series/snapshot_taker.ts'
-import { createSnapshotStore } from '../../finance/series/store.ts'
-import { createMidnights } from '../../history/midnight.ts'
-import { createRecheck } from '../../history/recheck.ts'
-import { createWork } from '../../lib/async/work.ts'
 import { once } from '../../lib/memoize.ts'
-import { address, defineFamily, type FamilyServices, findDuplicates, startBlock } from '../contract.ts'
+import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
 import { createEventReader } from '../lending/read_events.ts'
-import { createSeriesStartFinder, lendingSnapshots } from '../lending/series.ts'
+import { createDailyRounds, createLendingSeries } from '../lending/series.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createLendingReader } from './read/read.ts'
 import { createMarketReader } from './read/read_market.ts'
@@ -58,11 +51,7 @@ export const AAVE_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createLendingReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((deployments) => deployments.map(({ market }) => market)))
-    const series = once(() => {
-      const services = connect()
-      const parts = { ...createSnapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
-      return createSnapshotSeries({ ...parts, findSeriesStart: createSeriesStartFinder(parts) })
-    })
+    const series = once(() => createLendingSeries(connect()))
     const history = once(() => createMarketReader(connect().clock))
     const events = once(() => createEventReader({ ...connect(), stream: createLendingStream(connect()) }))
     return [
@@ -106,21 +95,11 @@ export const AAVE_V3 = defineFamily({
   work: {
     feature: 'snapshots',
     rounds({ settings, connect }) {
-      const services = connect()
-      const { clock, log } = services
-      const reader = createLendingReader({ ...services, deployments: settings })
+      const reader = createLendingReader({ ...connect(), deployments: settings })
       const markets = [...reader.targets.values()].flatMap((target) =>
         target.deployments.map((deployment) => snapshotMarket(reader, { ...target, deployments: [deployment] })),
       )
-      const parts = { ...createSnapshotParts(services), targets: markets, clock, log }
-      return (signal) => takeDailySnapshots(parts, createWork(signal))
+      return createDailyRounds(connect(), markets)
     },
   },
 })
-
-/** Parts for taking snapshots: the stored midnights and snapshots, and the reader of new ones. */
-function createSnapshotParts({ db, clock, holder }: FamilyServices) {
-  const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
-  return { midnights, store, taker: createSnapshotTaker({ midnights, store, clock }) }
-}

@@ -1,14 +1,7 @@
 import * as v from 'valibot'
-import { takeDailySnapshots } from '../../finance/series/daily.ts'
-import { createSnapshotSeries } from '../../finance/series/series.ts'
-import { createSnapshotTaker } from '../../finance/series/snapshot_taker.ts'
-import { createSnapshotStore } from '../../finance/series/store.ts'
-import { createMidnights } from '../../history/midnight.ts'
-import { createRecheck } from '../../history/recheck.ts'
-import { createWork } from '../../lib/async/work.ts'
 import { once } from '../../lib/memoize.ts'
-import { address, defineFamily, type FamilyServices, findDuplicates, startBlock } from '../contract.ts'
-import { createSeriesStartFinder, lendingSnapshots } from '../lending/series.ts'
+import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createDailyRounds, createLendingSeries } from '../lending/series.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createCometReader } from './read/read.ts'
 import { createRoutes } from './routes/list.ts'
@@ -52,11 +45,7 @@ export const COMPOUND_V3 = defineFamily({
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createCometReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((each) => each.map(({ market }) => market)))
-    const series = once(() => {
-      const services = connect()
-      const parts = { ...createSnapshotParts(services), recheck: createRecheck(services.clock), clock: services.clock }
-      return createSnapshotSeries({ ...parts, findSeriesStart: createSeriesStartFinder(parts) })
-    })
+    const series = once(() => createLendingSeries(connect()))
     return [
       ...createRoutes({ chainIds, markets, reader }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
@@ -78,21 +67,11 @@ export const COMPOUND_V3 = defineFamily({
   work: {
     feature: 'snapshots',
     rounds({ settings, connect }) {
-      const services = connect()
-      const { clock, log } = services
-      const reader = createCometReader({ ...services, deployments: settings })
-      const targets = [...reader.targets.values()].flatMap((target) =>
+      const reader = createCometReader({ ...connect(), deployments: settings })
+      const markets = [...reader.targets.values()].flatMap((target) =>
         target.deployments.map((deployment) => snapshotMarket(reader, { ...target, deployments: [deployment] })),
       )
-      const parts = { ...createSnapshotParts(services), targets, clock, log }
-      return (signal) => takeDailySnapshots(parts, createWork(signal))
+      return createDailyRounds(connect(), markets)
     },
   },
 })
-
-/** Parts for taking snapshots: the stored midnights and snapshots, and the reader of new ones. */
-function createSnapshotParts({ db, clock, holder }: FamilyServices) {
-  const midnights = createMidnights({ db, clock })
-  const store = createSnapshotStore(db, { holder, table: lendingSnapshots(db) })
-  return { midnights, store, taker: createSnapshotTaker({ midnights, store, clock }) }
-}

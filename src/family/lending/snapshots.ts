@@ -13,6 +13,8 @@ import type { LendingSeries, SnapshotMarket } from './series.ts'
 interface SnapshotProtocol {
   /** The family as tools for agents name it; its code is its path segment. */
   readonly tool: { readonly code: string; readonly name: string }
+  /** In errors: `Aave V3`. */
+  readonly name: string
   /** Prefix of its operations. */
   readonly operation: string
   /** What it calls a market: `spoke`. */
@@ -25,7 +27,7 @@ const FROM = 'X-Snapshots-From'
 
 /** Creates the route for daily snapshots of one wallet in one market of a protocol. */
 export function snapshotsRoute(
-  { tool, operation, noun, charge, description }: SnapshotProtocol,
+  { tool, name, operation, noun, charge, description }: SnapshotProtocol,
   {
     chainIds,
     marketId,
@@ -49,7 +51,7 @@ export function snapshotsRoute(
     summary: `Daily snapshots of a wallet in one ${noun}: what it had at each UTC midnight.`,
     description,
     input: v.object({
-      chain_id: chainIdWith(tool.name, chainIds),
+      chain_id: chainIdWith(name, chainIds),
       wallet: evmWallet,
       market_id: marketId,
       max_snapshots: v.optional(
