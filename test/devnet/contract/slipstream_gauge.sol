@@ -149,9 +149,9 @@ contract SlipstreamGauge {
 
     function withdraw(uint256 id) external {
         (int24 tickLower, int24 tickUpper, uint128 liquidity) = readRange(id);
-        pay(id);
         IGaugedPool(pool).burn(tickLower, tickUpper, 0);
         collect(id);
+        pay(id);
         move(tickLower, tickUpper, -int128(liquidity));
         forget(id);
         _manager.transferFrom(address(this), msg.sender, id);
@@ -207,9 +207,6 @@ contract SlipstreamGauge {
         (ids[_places[id] - 1], _places[last]) = (last, _places[id]);
         ids.pop();
         delete _places[id];
-        delete rewardGrowthInside[id];
-        delete lastUpdateTime[id];
-        delete depositTimestamp[id];
     }
 
     function readRange(uint256 id) private view returns (int24 tickLower, int24 tickUpper, uint128 liquidity) {
