@@ -11,6 +11,7 @@ import creditGrantCountSql from './queries/credit_grant_count.sql' with { type: 
 import creditGrantInsertSql from './queries/credit_grant_insert.sql' with { type: 'text' }
 import creditGrantListSql from './queries/credit_grant_list.sql' with { type: 'text' }
 import custodyEventListSql from './queries/custody_event_list.sql' with { type: 'text' }
+import custodyWalletListSql from './queries/custody_wallet_list.sql' with { type: 'text' }
 import databaseExamineSql from './queries/database_examine.sql' with { type: 'text' }
 import featureDisabledFindSql from './queries/feature_disabled_find.sql' with { type: 'text' }
 import firstBlockInsertSql from './queries/first_block_insert.sql' with { type: 'text' }
@@ -155,6 +156,12 @@ export const custodyEventList = bindQuery<
   { chainId: string | number; contract: string; stream: string; subject: string; tokenId: string; fromBlock: string | number; toBlock: string | number; max: string | number; afterBlock: string | number; afterLogIndex: number },
   { covered: boolean; block: string | null; log_index: number | null; kind: string | null; wallet: Uint8Array | null; token: Uint8Array | null; amount: string | null; tx_hash: Uint8Array | null; time: string | null }
 >('copy', { text: custodyEventListSql, params: ['chainId', 'contract', 'stream', 'subject', 'tokenId', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
+
+/** Lists a page of what a contract logged of a wallet's liquidity positions that it held, oldest first, with whether all are stored. */
+export const custodyWalletList = bindQuery<
+  { chainId: string | number; contract: string; stream: string; subject: string; fromBlock: string | number; toBlock: string | number; max: string | number; afterBlock: string | number; afterLogIndex: number },
+  { covered: boolean; block: string | null; log_index: number | null; kind: string | null; token_id: string | null; amount: string | null; tx_hash: Uint8Array | null; time: string | null }
+>('copy', { text: custodyWalletListSql, params: ['chainId', 'contract', 'stream', 'subject', 'fromBlock', 'toBlock', 'max', 'afterBlock', 'afterLogIndex'] })
 
 /** Reads the server's version and settings, for the operator. */
 export const databaseExamine = bindQuery<

@@ -180,6 +180,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   change: 'changes of positions',
   transfer: 'owners of positions',
   custody: 'stakes and rewards',
+  wallet: 'rewards of wallets',
   lending: 'deposits and debts',
   market: 'markets',
 }

@@ -33,7 +33,7 @@ export const MASTER_CHEF_LOG: CustodyLog = {
     selector: USER_POSITION_INFOS,
     // Liquidity and user.
     words: [0, 6],
-    isAbsent: ([, user]) => user === 0n,
+    isAbsent: ({ [6]: user = 0n }) => user === 0n,
   },
 }
 

@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import type { TickRange } from '../../../finance/math/liquidity.ts'
 import type { DecodedRows, HistoryLog, LogFilter } from '../../../history/stream.ts'
 import { memoize } from '../../../lib/memoize.ts'
-import type { CustodyEvent } from '../position_history/custody_event.ts'
+import type { CustodyEvent, WalletEvent } from '../position_history/custody_event.ts'
 import type { Custodian, ProtocolWords, Reward } from '../protocol.ts'
 import type { ExitCustody } from './exit.ts'
 
@@ -102,9 +102,37 @@ export interface CustodyLog {
   readonly state: {
     readonly selector: Hex
     readonly words: readonly number[]
-    /** True if these words say that the custodian does not hold the position. */
+    /** True if all words say that the custodian does not know the position. */
     readonly isAbsent: (words: readonly bigint[]) => boolean
   }
+  /** What it pays without naming the position. Absent: `decode` finds all payments. */
+  readonly payments?: WalletPayments
+}
+
+/** What a custodian pays to a wallet without naming the position. Its getters take a token id, unless stated otherwise. */
+export interface WalletPayments {
+  /** Name of the stream of a wallet's events: `slipstream_wallet`. */
+  readonly streamName: string
+  /** Lists filters whose union finds every event of these wallets at a custodian. */
+  readonly listFilters: (custodian: Hex, wallets: readonly Hex[]) => readonly LogFilter[]
+  /**
+   * Decodes events, in order. Payments have no token id; the amount of an update is what the payment of its position
+   * forfeited. Throws `IncompleteError` if logs must be missing.
+   */
+  readonly decode: (logs: readonly HistoryLog[]) => readonly WalletEvent[]
+  readonly getters: {
+    /** Growth inside up to which the reward of a position is counted. */
+    readonly growth: Hex
+    /** What is counted and not paid. */
+    readonly owed: Hex
+    /** The token of all payments; it takes nothing. */
+    readonly token: Hex
+    /** How many positions of a wallet there are, and one of them; they take the wallet, and a place. */
+    readonly count: Hex
+    readonly item: Hex
+  }
+  /** What a growth brings to a position, which wraps. */
+  readonly computeGrown: (growth: { readonly before: bigint; readonly after: bigint }, liquidity: bigint) => bigint
 }
 
 /** An exchange and its forks. */

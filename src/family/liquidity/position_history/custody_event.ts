@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { custodyEventList } from '../../../../sql/queries.ts'
+import { custodyEventList, custodyWalletList } from '../../../../sql/queries.ts'
 import { toChecksumAddress } from '../../../chain/call/words.ts'
 import type { Database } from '../../../db/database.ts'
 import {
@@ -33,23 +33,41 @@ export interface CustodyEvent {
   readonly timestampSec: number | null
 }
 
+/** An event at a custodian, which may name the wallet alone. */
+export interface WalletEvent extends Omit<CustodyEvent, 'tokenId'> {
+  readonly tokenId: bigint | undefined
+}
+
+const COLUMNS = {
+  wallet: ({ wallet }: WalletEvent) => toHexDigits(wallet),
+  token_id: ({ tokenId }: WalletEvent) => tokenId ?? null,
+  block: ({ block }: WalletEvent) => block,
+  log_index: ({ logIndex }: WalletEvent) => logIndex,
+  kind: ({ kind }: WalletEvent) => kind,
+  token: ({ token }: WalletEvent) => (token === undefined ? null : toHexDigits(token)),
+  amount: ({ amount }: WalletEvent) => amount,
+  tx_hash: ({ transactionHash }: WalletEvent) => toHexDigits(transactionHash),
+  time: ({ timestampSec }: WalletEvent) => timestampSec,
+}
+
 /** Events of positions as a stream of custodians stores them; their subject is the token id. */
-export const CUSTODY_EVENTS: StreamTable<CustodyEvent> = createRowTable({
+export const CUSTODY_EVENTS: StreamTable<CustodyEvent> = createRowTable<CustodyEvent>({
   name: 'custody_event',
   toSubject: ({ tokenId }) => positionSubject(tokenId),
   subjectColumn: 'token_id',
   toSubjectValue: (subject) => BigInt(subject),
-  columns: {
-    wallet: ({ wallet }) => toHexDigits(wallet),
-    token_id: ({ tokenId }) => tokenId,
-    block: ({ block }) => block,
-    log_index: ({ logIndex }) => logIndex,
-    kind: ({ kind }) => kind,
-    token: ({ token }) => (token === undefined ? null : toHexDigits(token)),
-    amount: ({ amount }) => amount,
-    tx_hash: ({ transactionHash }) => toHexDigits(transactionHash),
-    time: ({ timestampSec }) => timestampSec,
-  },
+  columns: COLUMNS,
+})
+
+/**
+ * The same events and those that name the wallet alone; their subject is the wallet. A log is the same row in both, so
+ * that neither stream replaces what the other one stored.
+ */
+export const WALLET_EVENTS: StreamTable<WalletEvent> = createRowTable({
+  name: 'custody_event',
+  toSubject: ({ wallet }) => wallet,
+  subjectColumn: 'wallet',
+  columns: COLUMNS,
 })
 
 /** Events of one statement: more would block the event loop for long. */
@@ -72,6 +90,28 @@ export function readCustodyEvents(
       logIndex: log_index,
       kind: kind as CustodyEventKind,
       ...(token !== null && { token: toChecksumAddress(hexFromBytes(token).slice(2)) }),
+      amount: BigInt(amount),
+      transactionHash: hexFromBytes(tx_hash),
+      timestampSec: time === null ? null : Number(time),
+    }),
+  })
+}
+
+/** Reads all stored events of a wallet in these blocks. Fails as `readStoredRows`, throws as `Database.run`. */
+export function readWalletEvents(
+  db: Database,
+  { wallet, ...query }: RowsQuery & { readonly wallet: Hex },
+): Promise<readonly WalletEvent[] | undefined> {
+  return readStoredRows(query, {
+    pageMax: PAGE_MAX,
+    list: (page: RowsPage) => custodyWalletList(db, { ...page, subject: toHexDigits(wallet) }),
+    columns: ['block', 'log_index', 'amount', 'tx_hash'],
+    toRow: ({ block, log_index, kind, token_id, amount, tx_hash, time }): WalletEvent => ({
+      tokenId: token_id === null ? undefined : BigInt(token_id),
+      wallet,
+      block: Number(block),
+      logIndex: log_index,
+      kind: kind as CustodyEventKind,
       amount: BigInt(amount),
       transactionHash: hexFromBytes(tx_hash),
       timestampSec: time === null ? null : Number(time),

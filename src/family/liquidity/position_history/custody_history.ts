@@ -94,7 +94,7 @@ export function createCustodyReader({
     )
   }
 
-  async function addFacts(client: FinanceClient, { events, finalTo }: CustodyRead, work: Work) {
+  async function addFacts(client: FinanceClient, { events, finalTo, unpaid }: CustodyRead, work: Work) {
     const marks = await mapChunks(
       events,
       BLOCKS_AT_ONCE,
@@ -114,7 +114,7 @@ export function createCustodyReader({
       },
       work,
     )
-    return { marks }
+    return { marks, unpaid }
   }
 
   return async (

@@ -7,6 +7,8 @@ export interface CustodyRead {
   readonly events: readonly HeldEvent[]
   readonly finalTo: number
   readonly end: number
+  /** Why payments are not among them, words after "because"; absent if they are. */
+  readonly unpaid?: string | undefined
 }
 
 /** An event at a custodian. */
@@ -22,7 +24,13 @@ export interface CustodyMark {
 }
 
 /** What custodians did with a position, oldest first; or why that is not known. */
-export type CustodyHistory = { readonly marks: readonly CustodyMark[] } | UnknownCustody
+export type CustodyHistory =
+  | {
+      readonly marks: readonly CustodyMark[]
+      /** Why payments are not among them, words after "because"; absent if they are. */
+      readonly unpaid?: string | undefined
+    }
+  | UnknownCustody
 
 export interface UnknownCustody {
   /** Words after "because". */

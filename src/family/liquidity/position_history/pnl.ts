@@ -125,8 +125,9 @@ export async function computePnl(
  * forfeits, at the price of now. Stakes must agree with the state, which tells whether a custodian holds the position.
  *
  * @figure pnl_with_rewards
- * @source `MasterChefV3.harvestOperation` and the transfer of `_safeTransfer`; Chainlink `latestRoundData` at the block
- * @proof test/contract/family/uniswap_v3/pnl/rewards_test.ts, test/unit/family/liquidity/position_history/rewards_test.ts
+ * @source `MasterChefV3.harvestOperation` and the transfer of `_safeTransfer`; `CLGauge._getReward`; Chainlink `latestRoundData` at the block
+ * @proof test/contract/family/uniswap_v3/pnl/rewards_test.ts, test/unit/family/liquidity/position_history/rewards_test.ts,
+ * test/contract/family/slipstream/rewards_test.ts, test/unit/family/liquidity/position_history/claims_test.ts
  */
 export function computeRewardIncome(
   custody: CustodyHistory,
@@ -135,6 +136,7 @@ export function computeRewardIncome(
   if ('because' in custody) return custody
   const gap = findCustodyGap(custody.marks, state)
   if (gap !== undefined) return { because: gap }
+  if (custody.unpaid !== undefined) return { because: custody.unpaid }
   const { rewards = [] } = state ?? {}
   const worths: Decimal[] = []
   for (const { event, reward } of custody.marks) {

@@ -54,7 +54,9 @@ export function createProtocolHistories<
     getCustodian &&
     ((position: Position) => ({
       // What was sent to a custodian by a plain transfer has no owner.
-      isStaked: getCustodian(position) !== undefined && position.owner !== zeroAddress,
+      isStaked:
+        getCustodian(position) !== undefined &&
+        (position.owner !== zeroAddress || protocol.isOwnerKnown?.(position) === false),
       rewards: protocol.computeRewards?.(position) ?? [],
     }))
   const histories = createHistoryReader(services)

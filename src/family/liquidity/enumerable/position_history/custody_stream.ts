@@ -10,21 +10,22 @@ import { createStateCheck, type StateWords } from './state_check.ts'
  * rewards need the receipts of their transactions, and a custodian has millions of them.
  */
 export function createCustodyStream(custodyLog: CustodyLog, clock: Clock): Stream<CustodyEvent> {
-  const { streamName: name, listFilters, decode, state } = custodyLog
-  const pick = (words: StateWords) => state.words.map((index) => BigInt(`0x${words?.[index] ?? '0'}`))
+  const { streamName: name, listFilters, state } = custodyLog
+  const decode = (words: StateWords = []) => words.map((word) => BigInt(`0x${word}`))
+  const pick = (words: StateWords) => state.words.map((index) => decode(words)[index] ?? 0n)
   return {
     name,
     table: CUSTODY_EVENTS,
     subjectsOnly: true,
     filters: ({ contract }, subjects) => listFilters(contract, subjects ?? []),
-    decode: ({ contract }, logs, { receipts }) => decode(contract, logs, receipts),
+    decode: ({ contract }, logs, { receipts }) => custodyLog.decode(contract, logs, receipts),
     ...createStateCheck({
       stream: name,
       clock,
       readRows: readCustodyEvents,
       state: {
         encode: (tokenId) => encodeCall(state.selector, tokenId),
-        isKnown: (words) => !state.isAbsent(pick(words)),
+        isKnown: (words) => !state.isAbsent(decode(words)),
         isUnchanged: (before, after) => pick(before).join() === pick(after).join(),
         checksAbsence: true,
       },

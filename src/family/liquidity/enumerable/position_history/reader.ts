@@ -37,7 +37,7 @@ const ORIGINS_MAX = 10_000
 
 /** Creates a reader of position histories over stored flows. */
 export function createFlowHistoryReader(
-  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey' | 'hasCustodians' | 'custodyLog'>,
+  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey' | 'hasCustodians' | 'custodyLog' | 'locateCustodian'>,
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
 ): PositionHistoryReader<FlowHistoryQuery> {
   const { db, clock } = services

@@ -1,0 +1,70 @@
+import type { Hex } from 'viem'
+import { encodeCall } from '../../../../chain/call/words.ts'
+import type { Stream } from '../../../../history/stream.ts'
+import { allOrAbort } from '../../../../lib/async/parallel.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { readWalletEvents, WALLET_EVENTS, type WalletEvent } from '../../position_history/custody_event.ts'
+import { positionSubject } from '../../position_history/position_flow.ts'
+import type { WalletPayments } from '../exchange.ts'
+import { createStateCheck } from './state_check.ts'
+
+/** More events of a wallet at a custodian are not read. */
+export const WALLET_EVENTS_MAX = 5_000
+/** How many of the positions that came last are verified. */
+const VERIFIED_MAX = 8
+
+/**
+ * Creates the stream of what a custodian logs of a wallet, which is the subject. While a position is there, its counted
+ * growth and what is owed to it stand still between the wallet's events: both are checked.
+ */
+export function createWalletStream(payments: WalletPayments, clock: Clock): Stream<WalletEvent> {
+  const { streamName: name, listFilters, decode, getters } = payments
+  const createCheck = (getter: Hex, rows: readonly WalletEvent[]) =>
+    createStateCheck({
+      stream: name,
+      clock,
+      readRows: async () => rows,
+      state: {
+        encode: (tokenId) => encodeCall(getter, tokenId),
+        isKnown: () => false,
+        isUnchanged: (before, after) => before?.join() === after?.join(),
+      },
+    })
+
+  return {
+    name,
+    table: WALLET_EVENTS,
+    subjectsOnly: true,
+    filters: ({ contract }, subjects) => listFilters(contract, subjects ?? []),
+    decode: (_, logs) => ({ rows: decode(logs), unsettled: [] }),
+    async verify(target, { subject, ...part }, work) {
+      const { db, fromBlock, toBlock } = part
+      const query = { target, stream: name, wallet: subject, fromBlock, toBlock, max: WALLET_EVENTS_MAX }
+      const rows = (await readWalletEvents(db, query)) ?? []
+      const stays = listStays(rows).slice(-VERIFIED_MAX)
+      await allOrAbort(
+        stays.flatMap(({ tokenId, fromBlock: since }) =>
+          [getters.growth, getters.owed].map((getter) => async (within) => {
+            const { verify } = createCheck(
+              getter,
+              rows.filter(({ block }) => block >= since),
+            )
+            await verify(target, { ...part, subject: positionSubject(tokenId), fromBlock: since }, within)
+          }),
+        ),
+        work,
+      )
+    },
+  }
+}
+
+/** Lists the positions that are at the custodian after these events, each with the block since when; the last came last. */
+function listStays(rows: readonly WalletEvent[]): readonly { readonly tokenId: bigint; readonly fromBlock: number }[] {
+  const stays = new Map<bigint, number>()
+  for (const { tokenId, kind, block } of rows) {
+    if (tokenId === undefined || kind === 'update') continue
+    stays.delete(tokenId)
+    if (kind === 'stake') stays.set(tokenId, block)
+  }
+  return [...stays].map(([tokenId, fromBlock]) => ({ tokenId, fromBlock }))
+}
