@@ -6,6 +6,7 @@ import { withWords } from '../../lib/text/text_format.ts'
 import type { EnumerableExchange } from '../liquidity/enumerable/exchange.ts'
 import { createEnumerableProtocol } from '../liquidity/enumerable/mod.ts'
 import { integerText, unsignedText } from '../liquidity/schema.ts'
+import { GAUGE_LOG } from './event.ts'
 import { computeReward, nameRewardWords } from './math.ts'
 import { LENS_RUNTIME } from './read/lens_artifact.ts'
 
@@ -41,6 +42,7 @@ export const EXCHANGE: EnumerableExchange = {
     ],
   }),
   computeReward,
+  custodyLog: GAUGE_LOG,
   lens: { topic: 'slipstream', runtime: LENS_RUNTIME },
   streamName: 'slipstream_flow',
   poolKey: {
