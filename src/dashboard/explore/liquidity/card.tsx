@@ -23,11 +23,21 @@ export const PROTOCOLS: Record<string, string> = {
   sushiswap_v3: 'SushiSwap V3',
   projectx_v3: 'Project X',
   uniswap_v4: 'Uniswap V4',
+  slipstream: 'Slipstream',
+  aerodrome_slipstream: 'Aerodrome Slipstream',
+  aerodrome_slipstream_v2: 'Aerodrome Slipstream V2',
+  aerodrome_slipstream_v3: 'Aerodrome Slipstream V3',
+  velodrome_slipstream_v0: 'Velodrome Slipstream, first release',
+  velodrome_slipstream: 'Velodrome Slipstream',
+  velodrome_slipstream_v2: 'Velodrome Slipstream V2',
   orca_whirlpool: 'Orca',
 }
 
 /** What a custodian does, by its kind. */
-const CUSTODIANS: Record<string, string> = { masterchef: 'Staked, and paid in CAKE' }
+const CUSTODIANS: Record<string, string> = {
+  masterchef: 'Staked, and paid in CAKE',
+  gauge: 'Staked, and paid a reward in place of its fees',
+}
 
 interface PositionCardProps {
   readonly position: Position
@@ -60,7 +70,7 @@ export function PositionCard({ position, served, context, atSec, held }: Positio
         <p class="soft">
           {PROTOCOLS[state.protocol.code] ?? state.protocol.code} · {formatRatioAsPercent(feeRatio(state.pool.feeTier))}{' '}
           fee
-          {state.pool.isDynamicFee && ' now, set by the hook'} ·{' '}
+          {state.pool.isDynamicFee && (state.pool.hooks ? ' now, set by the hook' : ' now')} ·{' '}
           <span title={position.token_id}>#{shortenAddress(position.token_id)}</span>
           {isContract(state.pool.id) && (
             <>
