@@ -9,7 +9,7 @@ import {
 } from '../lib/error.ts'
 
 /** Status of every error code. `INVALID_REQUEST` stands for every 4xx without a code of its own. */
-const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
+export const STATUS_BY_CODE: Readonly<Record<ErrorCode, number>> = {
   MISSING_PARAMETER: 400,
   INVALID_PARAMETER: 400,
   INVALID_REQUEST: 400,

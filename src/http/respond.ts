@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib'
+import type { ErrorCode } from '../lib/error.ts'
 import type { HttpFailure } from './error.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -13,6 +14,8 @@ export interface PreparedAnswer {
   /** Price; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
+  /** Code of the error, if it is one. */
+  readonly code?: ErrorCode
 }
 
 /** Creates a free success. */
@@ -41,7 +44,13 @@ export interface AccountState {
 export function failureAnswer(error: HttpFailure, requestId: string): PreparedAnswer {
   const { code, message, status } = error
   const headers = status === 503 ? { 'retry-after': '1', ...error.headers } : error.headers
-  return { status, body: JSON.stringify({ error: { code, message, request_id: requestId } }), credits: 0, headers }
+  return {
+    status,
+    body: JSON.stringify({ error: { code, message, request_id: requestId } }),
+    credits: 0,
+    headers,
+    code,
+  }
 }
 
 /**
@@ -56,16 +65,19 @@ export function respond(
     /** Headers of the request; read only if the body is long. */
     readonly requestHeaders: Headers
     readonly cors?: Readonly<Record<string, string>> | undefined
+    /** Address of the page that describes the codes of errors, if the service has it. */
+    readonly errorsUrl?: string | undefined
     /** True if the connection must end with the answer. */
     readonly close: boolean
   },
 ): Response {
-  const { account, cors } = options
+  const { account, cors, errorsUrl } = options
   const headers = createHeaders(options.requestId, account)
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
-  const { body, shared } = outcome
+  const { body, shared, code } = outcome
+  if (code !== undefined && errorsUrl !== undefined) headers['link'] = `<${errorsUrl}#${code}>; rel="help"`
   if (shared !== undefined) headers['content-length'] = String(shared.bytes.length)
   const varies = shared === undefined && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)

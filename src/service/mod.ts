@@ -18,6 +18,7 @@ import { createFirstBlocks } from '../finance/first_blocks.ts'
 import { createHistoryGauge, createHistoryMetrics } from '../history/metrics.ts'
 import { createHistory } from '../history/mod.ts'
 import { createReference, DOCS_PATH } from '../http/page/docs.ts'
+import { createErrorsPage } from '../http/page/errors.ts'
 import { createFormulas, FORMULAS_PATH } from '../http/page/formulas.ts'
 import type { Pages } from '../http/page/html.ts'
 import { createLazyPages } from '../http/page/lazy.ts'
@@ -333,6 +334,7 @@ export function createServicePages(
       ...createLazyPages(DOCS_PATH, async () =>
         createOverview(openapi(), { guides: await loadGuides(), assets, clock }),
       ),
+      ...createErrorsPage(assets),
       ...createGuides(GUIDE_NAMES, { load: loadGuides, assets }),
       ...createLazyPages(FORMULAS_PATH, async () =>
         createFormulas(await loadFormulas(), openapi(), { revisions, look: assets }),

@@ -30,7 +30,10 @@ export const HEADERS = {
     'Always `true`: the request was answered before, and is charged nothing now.',
   ),
   'X-Total-Count': header('integer', 'Only with `format=csv`: entries of the whole list.'),
-  Link: header('string', 'Only with `format=csv`: the next and the previous page, `<…>; rel="next"`.'),
+  Link: header(
+    'string',
+    'Of errors: what the code means, `<…/docs/errors#…>; rel="help"`. With `format=csv`: the next and the previous page, `<…>; rel="next"`.',
+  ),
   'X-Coverage': header(
     'string',
     'Only with `format=csv`: `complete`, or `partial` if entries may be missing; JSON says which in `coverage`.',

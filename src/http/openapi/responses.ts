@@ -34,7 +34,8 @@ export const ERROR_SCHEMA = closedObject({
   },
 })
 
-const DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
+/** What every code of an error means. */
+export const CODE_DESCRIPTIONS: Readonly<Record<ErrorCode, string>> = {
   MISSING_PARAMETER: 'A required parameter is missing.',
   INVALID_PARAMETER: 'A parameter or a field of the body is wrong; the message says what is expected.',
   INVALID_REQUEST: 'The request cannot be read.',
@@ -80,12 +81,12 @@ function toComponentName({ status, codes }: FailureResponse): string {
 }
 
 function toResponse({ status, codes }: FailureResponse): unknown {
-  const description = DESCRIPTIONS_BY_STATUS[status] ?? codes.map((code) => DESCRIPTIONS[code]).join(' ')
+  const description = DESCRIPTIONS_BY_STATUS[status] ?? codes.map((code) => CODE_DESCRIPTIONS[code]).join(' ')
   if (codes.length === 0) return { description }
   const account = status === 401 ? ['X-Request-Id'] : ACCOUNT_HEADERS
   return {
     description,
-    headers: headerRefs([...account, ...(HEADERS_BY_STATUS[status] ?? [])]),
+    headers: headerRefs([...account, ...(HEADERS_BY_STATUS[status] ?? []), 'Link']),
     content: {
       'application/json': {
         schema: {

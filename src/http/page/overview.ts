@@ -40,7 +40,7 @@ export function createOverview(
   const tags = [...new Set(rows.map(getTag))]
   const body = `<h1>The API</h1>
 ${renderIntroduction(info.description)}
-<p class="more"><a class="button" href="docs/reference">Reference and console</a> <a href="openapi.json">openapi.json</a></p>
+<p class="more"><a class="button" href="docs/reference">Reference and console</a> <a href="docs/errors">Errors</a> <a href="openapi.json">openapi.json</a></p>
 <nav aria-label="Guides" class="guides">${guides.map(({ name, title }) => `<a href="docs/${name}">${title}</a>`).join('\n')}</nav>
 ${tags
   .map((tag) =>

@@ -23,6 +23,7 @@ import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
 import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
 import { DOCS_PATH } from '../page/docs.ts'
+import { ERRORS_PATH } from '../page/errors.ts'
 import type { Pages } from '../page/html.ts'
 import {
   createOperatorPages,
@@ -161,10 +162,13 @@ export function createApp(options: AppOptions) {
     const target = parseTarget(request.url)
     const sentPath = target?.path ?? getLoggablePath(request.url)
     const isHostless = host === null && (method === 'OPTIONS' || PROBE_PATHS.has(sentPath))
-    const fault = findFault(request, method, target) ?? (isHostless ? undefined : checkHost(host))
+    const hostFault = isHostless ? undefined : checkHost(host)
+    const fault = findFault(request, method, target) ?? hostFault
     const plane = findPlane(port.planes, sentPath)
     const query = target?.query ?? ''
     const base = getBase(host)
+    const isNamed = publicBase !== undefined || (host !== null && hostFault === undefined)
+    const errorsUrl = isNamed && port.pages.has(ERRORS_PATH) ? `${base}${ERRORS_PATH}` : undefined
     const idempotencyKey = headers.get(IDEMPOTENCY_KEY)
     if (plane !== undefined) {
       const isKeyUnsupported = idempotencyKey !== null && !(plane.takesIdempotencyKey && !isBodylessMethod(method))
@@ -180,6 +184,7 @@ export function createApp(options: AppOptions) {
         idempotency: idempotencyKey === null ? undefined : { key: idempotencyKey, settlementId: toSettlementId(fresh) },
         startedMs,
         client: getClient(context),
+        errorsUrl,
       })
     }
     const path = table.canonical(sentPath)
@@ -229,6 +234,7 @@ export function createApp(options: AppOptions) {
       account,
       requestHeaders: headers,
       cors: cors(request),
+      errorsUrl,
       close: mustClose(request, method),
     })
   }
@@ -258,9 +264,13 @@ export function createApp(options: AppOptions) {
   /** Planes have no CORS: no page of another origin may use them. */
   async function answerPlane(
     plane: Plane,
-    planeRequest: PlaneRequest & { readonly startedMs: number; readonly client: { readonly ip: string } },
+    planeRequest: PlaneRequest & {
+      readonly startedMs: number
+      readonly client: { readonly ip: string }
+      readonly errorsUrl: string | undefined
+    },
   ): Promise<Response> {
-    const { request, requestId } = planeRequest
+    const { request, requestId, errorsUrl } = planeRequest
     const { route, answer: act } = plane.find(planeRequest)
     inFlight += 1
     const answer = await act().catch((error: unknown) =>
@@ -274,6 +284,7 @@ export function createApp(options: AppOptions) {
     return respond(answer, {
       requestId,
       requestHeaders: request.headers,
+      errorsUrl,
       close: mustClose(request, planeRequest.method),
     })
   }

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import type { Gateway } from '../../../src/http/exchange/gateway.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import { createReference } from '../../../src/http/page/docs.ts'
+import { createErrorsPage } from '../../../src/http/page/errors.ts'
 import { createFormulas } from '../../../src/http/page/formulas.ts'
 import { createOverview } from '../../../src/http/page/overview.ts'
 import {
@@ -256,6 +257,7 @@ export function createFixture(
     uiPages: {
       callers: new Map([
         ...createReference(REFERENCE),
+        ...createErrorsPage(BARE),
         ...createOverview(openapi, { guides: [], assets: BARE, clock: timer }),
         ...createFormulas([], openapi, { revisions: new Map(), look: BARE }),
       ]),

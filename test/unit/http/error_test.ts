@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { ERROR_CODES } from '../../../src/lib/error.ts'
 import { createClient } from '../../support/client.ts'
 import { createFixture, WALLET } from '../../support/http/fixture.ts'
 
@@ -22,4 +23,29 @@ test('other failures name none', async () => {
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.headers.get('x-error-param')).toBeNull()
   }
+})
+
+test('an error leads to the place of its code on a page of all codes', async () => {
+  const call = createClient(createFixture({ publicUrl: 'https://api.test/wallets/' }).app.handler)
+  const page = await call('/docs/errors')
+  expect([...page.text.matchAll(/<h2 id="(\w+)">/g)].map(([, id]) => id)).toEqual([...ERROR_CODES])
+  const asked: readonly [string, { readonly key?: string; readonly method?: string }][] = [
+    [`${LIST}?wallet=0x12`, { key: 'good' }],
+    [LIST, { key: 'good' }],
+    [`${LIST}?wallet=${WALLET}`, {}],
+    ['/v1/nowhere', { key: 'good' }],
+    [LIST, { key: 'good', method: 'DELETE' }],
+  ]
+  for (const [path, options] of asked) {
+    const { headers, body } = await call(path, options)
+    expect(headers.get('link')).toBe(`<https://api.test/wallets/docs/errors#${body.error.code}>; rel="help"`)
+  }
+})
+
+test('no error leads to a host that is not the service, and no success anywhere', async () => {
+  const { app } = createFixture({})
+  const call = createClient(app.handler)
+  expect((await call('/healthz')).headers.get('link')).toBeNull()
+  const stranger = await call(LIST, { headers: { host: 'stranger.example' } })
+  expect([stranger.status >= 400, stranger.headers.get('link')]).toEqual([true, null])
 })
