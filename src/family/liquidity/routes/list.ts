@@ -1,8 +1,11 @@
 import * as v from 'valibot'
+import { PAGE_LIMIT_MAX } from '../../../http/limits.ts'
 import { configuredChainId, evmWallet, limit, moment, momentRule, page } from '../../../http/request/input.ts'
 import { createPagination, slicePage } from '../../../http/route/page.ts'
 import { receipt } from '../../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../../http/route/route.ts'
+import { mapChunks } from '../../../lib/async/parallel.ts'
+import type { Work } from '../../../lib/async/work.ts'
 import { CodedError } from '../../../lib/error.ts'
 import { getEarliestExpiryMs, isNow, readAt, toAsOf } from '../../moment.ts'
 import { presentCounts } from '../list/classify.ts'
@@ -14,6 +17,8 @@ import { selectTargets } from '../targets.ts'
 import { describeRoute, fullParameter, inactiveStatus, refuseFullOfInactive } from './parameters.ts'
 import type { LiquidityRoutesOptions } from './position_history.ts'
 
+/** Pages of a table that are completed at the same time. */
+const PAGES_AT_ONCE = 4
 const FAILED: PnlOutcome = { status: 'failed' }
 
 /** Creates the route that lists a wallet's positions. */
@@ -60,8 +65,14 @@ export function listRoute<
           })
         const matching = flattenPositions(reads).filter(({ liquidity }) => liquidity > 0n === (status === undefined))
         const positions = slicePage(matching, { page, limit })
-        const completed = await reader.complete(wallet, { reads, positions, isFull: full, work })
-        const { positions: items, unreadable } = completed
+        const unreadable: unknown[] = []
+        const complete = async (page: readonly Brief[], shared: Work) => {
+          const completed = await reader.complete(wallet, { reads, positions: page, isFull: full, work: shared })
+          unreadable.push(...completed.unreadable)
+          return completed.positions
+        }
+        // A table of the whole list is completed page by page, all of them at the block of the list.
+        const items = await mapChunks(positions, { size: PAGE_LIMIT_MAX, runningMax: PAGES_AT_ONCE }, complete, work)
         return { targets: resolved, reads, matching: matching.length, items, unreadable: unreadable.length }
       })
       if (!full) return { ...list, full: undefined }
