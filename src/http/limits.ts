@@ -17,6 +17,8 @@ export const PAGE_MAX = 1_000_000_000
 /** Largest and default page size. */
 export const PAGE_LIMIT_MAX = 25
 export const PAGE_LIMIT_DEFAULT = 10
+/** Most rows of a table that is asked for without a page: so many whole pages of the largest size. */
+export const TABLE_ROWS_MAX = 40 * PAGE_LIMIT_MAX
 /** Longest idempotency key. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Longest bearer token. */

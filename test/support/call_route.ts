@@ -10,6 +10,8 @@ export interface RouteTestRequest {
   /** Query without `?`. */
   readonly query?: string
   readonly body?: unknown
+  /** Rows in place of a page, as for a table of the whole list. */
+  readonly rowsMax?: number
 }
 
 /** The route's reply and price. */
@@ -28,13 +30,14 @@ const BUDGET_MS = 60_000
  */
 export async function callRoute(
   route: Route,
-  { params = {}, query = '', body }: RouteTestRequest,
+  { params = {}, query = '', body, rowsMax }: RouteTestRequest,
   signal: AbortSignal = new AbortController().signal,
   untilMs: number = performance.now() + BUDGET_MS,
 ): Promise<RouteTestAnswer> {
   const accepted = await route.accept({
     parameters: () => readParameters(route.input, { params, query }),
     body: async () => ({ value: () => body }),
+    rowsMax,
   })
   const call = accepted.call()
   const answer = await call.read({

@@ -24,7 +24,9 @@ export function Csv({ answer: { path, credits = 0 }, apiKey, catalog }: CsvProps
   const download = async () => {
     setState({ isLoading: true })
     const signal = startSignal()
-    const response = await requestUnlessGone(`${path}&format=csv`, { key: apiKey, signal })
+    // The button names the price of these rows: without a page the table would have the whole list.
+    const page = /[?&](?:page|limit)=/.test(path) ? '' : '&page=1'
+    const response = await requestUnlessGone(`${path}${page}&format=csv`, { key: apiKey, signal })
     if (response === undefined) return undefined
     if (!response.ok) return setState({ failure: response.message })
     downloadFile(formatFileName(path), String(response.body), 'text/csv')

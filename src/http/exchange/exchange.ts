@@ -284,7 +284,9 @@ async function workPlainly(
     if (replay !== undefined) return replay
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
-  const cacheable = { address, body: identified.bytes, isCacheable: request.byAddress === true }
+  // A table of a page is made of the page's answer. One of the whole list is not kept: it would displace many others.
+  const isCacheable = request.byAddress === true && csv?.isWhole !== true
+  const cacheable = { address, body: identified.bytes, isCacheable }
   const call = responseCache.find(cacheable) ?? identified.call()
   const { creditsMin } = call
   checkCredits(caller, creditsMin)

@@ -89,6 +89,7 @@ async function findNamesInBody(query: string, request: RouteRequest): Promise<Na
 function change(request: RouteRequest, parts: Partial<Pick<RouteRequest, 'parameters' | 'body'>>): RouteRequest {
   return {
     ...(request.byAddress && { byAddress: true }),
+    ...(request.rowsMax !== undefined && { rowsMax: request.rowsMax }),
     parameters: () => request.parameters(),
     body: () => request.body(),
     ...parts,

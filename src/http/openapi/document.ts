@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../lib/error.ts'
 import { takesNames } from '../exchange/names.ts'
 import { priceSentence } from '../route/charge.ts'
-import { isList } from '../route/csv.ts'
+import { hasWholeTable, isList } from '../route/csv.ts'
 import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
 import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
@@ -11,8 +11,8 @@ import { type Example, getFamilyParameters } from './example.ts'
 import { linkFigures } from './figures.ts'
 import {
   ACCOUNT_HEADERS,
+  createFormatParameter,
   csvHeaders,
-  FORMAT_PARAMETER,
   HEADERS,
   headerRefs,
   IDEMPOTENCY_KEY_PARAMETER,
@@ -98,7 +98,11 @@ function toOperation(
     'x-credits': price,
     'x-charge': route.charge,
     ...inputs,
-    parameters: [...inputs.parameters, ...(isList(route) ? [FORMAT_PARAMETER] : []), IDEMPOTENCY_KEY_PARAMETER],
+    parameters: [
+      ...inputs.parameters,
+      ...(isList(route) ? [createFormatParameter(hasWholeTable(route))] : []),
+      IDEMPOTENCY_KEY_PARAMETER,
+    ],
     responses: {
       200: {
         description: `Success. Credits: ${price}`,
@@ -181,7 +185,7 @@ function introductionText({
 - **Price**: each operation says its own in credits; only a 2xx is charged, \`X-Credits-Charged\` and \`X-Credits-Remaining\` tell how much.
 - **Errors**: \`{ "error": { "code", "message", "request_id" } }\`; the message says what to change. Parameters and fields that an operation does not list are refused.
 - **Retry** 429 and 503 after \`Retry-After\`, 502 and 504 after a short wait, nothing else. With an \`Idempotency-Key\` a repeated call is charged once.
-- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too: \`format=csv\`.
+- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too, whole without a page: \`format=csv\`.
 - **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
 - **Figures** are decimal text, never floats. Bodies above 1 kB are compressed with zstd or gzip if the client accepts it.
 - **Clients**: \`walletscope openapi --client\` prints a typed one; generators take this document. **Agents** call the same at \`/mcp\`.

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY_LENGTH_MAX } from '../limits.ts'
+import { IDEMPOTENCY_KEY_LENGTH_MAX, TABLE_ROWS_MAX } from '../limits.ts'
 import type { JsonSchema } from '../route/json_schema.ts'
 import { toParameterExample } from './example.ts'
 
@@ -44,16 +44,21 @@ export const HEADERS = {
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
 }
 
-/** Parameter of lists. */
-export const FORMAT_PARAMETER = {
-  name: 'format',
-  in: 'query',
-  required: false,
-  description:
-    'How the list is written: `csv` (or the header `Accept: text/csv`) is a table of the same rows at the same price, ' +
-    'with `X-Total-Count` and `Link` instead of the pagination.',
-  ...toParameterExample('csv', { isRequested: false }),
-  schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
+/** Creates the parameter of lists; `hasWhole` as `hasWholeTable` says of the route. */
+export function createFormatParameter(hasWhole: boolean) {
+  const extent = hasWhole
+    ? `of the page that \`page\` or \`limit\` names, else of the whole list, at most ${TABLE_ROWS_MAX} rows, each at the price of a row`
+    : 'of the same rows at the same price'
+  return {
+    name: 'format',
+    in: 'query',
+    required: false,
+    description:
+      `How the list is written: \`csv\` (or the header \`Accept: text/csv\`) is a table ${extent}, ` +
+      'with `X-Total-Count` and `Link` instead of the pagination.',
+    ...toParameterExample('csv', { isRequested: false }),
+    schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
+  }
 }
 
 /** Header of requests that may be repeated. */

@@ -1,4 +1,5 @@
 import { CodedError } from '../../lib/error.ts'
+import { PAGE_LIMIT_MAX, TABLE_ROWS_MAX } from '../limits.ts'
 import { createJsonSchema, type JsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
 
@@ -12,6 +13,8 @@ export interface CsvTable {
   readonly fault: CodedError | undefined
   /** False if JSON was asked for by name: the answer stays as it is. */
   readonly isTable: boolean
+  /** True if the table has the whole list, up to `TABLE_ROWS_MAX` rows: no page was asked for. */
+  readonly isWhole: boolean
   /** Writes the rows of `json`, the answer, as CSV (RFC 4180). */
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
 }
@@ -51,14 +54,28 @@ export function findCsvTable(
   if (fault === undefined && format === 'json' && formats.length === 0) return undefined
   const remainingQuery = pairs.filter((pair) => pair.split('=')[0] !== FORMAT_PARAMETER_NAME).join('&')
   const isTable = format !== 'json'
+  const isWhole = isTable && hasWholeTable(route) && !namesPage(remainingQuery)
   const toJson = (json: string) => ({ body: json, headers: {} })
   const toTable = (json: string) => formatTable(JSON.parse(json), columns)
-  return { query: remainingQuery, fault, isTable, write: isTable ? toTable : toJson }
+  return { query: remainingQuery, fault, isTable, isWhole, write: isTable ? toTable : toJson }
 }
 
 /** True if a route answers a list, which may be requested as CSV. */
 export function isList(route: Route): boolean {
   return listColumns(route) !== undefined
+}
+
+/** True if a table without a page has the whole list of a route. */
+export function hasWholeTable({ input, body, readsPage }: Pick<Route, 'input' | 'body' | 'readsPage'>): boolean {
+  const { entries = {} } = input as { readonly entries?: Readonly<Record<string, unknown>> }
+  return body === undefined && readsPage !== true && PAGE_PARAMETERS.every((name) => name in entries)
+}
+
+const PAGE_PARAMETERS = ['page', 'limit']
+
+function namesPage(query: string): boolean {
+  const parameters = new URLSearchParams(query)
+  return PAGE_PARAMETERS.some((name) => parameters.has(name))
 }
 
 function findFault(formats: readonly string[], query: string): CodedError | undefined {
@@ -148,10 +165,20 @@ function quoteCell(text: string): string {
 }
 
 /** Converts the pagination to headers, because a table has no field for it (`Link`, RFC 8288). */
-function paginationHeaders({ total, next_page: next, prev_page: prev }: Pagination): Readonly<Record<string, string>> {
+function paginationHeaders({
+  limit,
+  total,
+  next_page: next,
+  prev_page: prev,
+}: Pagination): Readonly<Record<string, string>> {
   const link = (address: string | null, rel: string) => {
     if (address === null) return []
     const target = new URL(address)
+    // Behind a table without a page come pages: the first of them begins where the table ends.
+    if (limit > PAGE_LIMIT_MAX) {
+      target.searchParams.set('page', String(TABLE_ROWS_MAX / PAGE_LIMIT_MAX + 1))
+      target.searchParams.set('limit', String(PAGE_LIMIT_MAX))
+    }
     target.searchParams.set(FORMAT_PARAMETER_NAME, 'csv')
     return [`<${target.href}>; rel="${rel}"`]
   }

@@ -105,6 +105,8 @@ interface ChargedFacts extends RouteFacts {
    * optional parameter may prove to be required. API_ENDPOINT_NOT_CONFIGURED: possible although no chain is read.
    */
   readonly errors?: readonly (404 | 502 | 503 | 504 | 'MISSING_PARAMETER' | 'API_ENDPOINT_NOT_CONFIGURED')[]
+  /** True if it reads the page that is asked for, not a list of which a page is shown: its tables are pages too. */
+  readonly readsPage?: true
   /** What its operation is named after in OpenAPI: `aave_events`; absent: its method and path. */
   readonly operation?: string
   /** Its tool for agents; absent: it is not one. */
@@ -181,6 +183,8 @@ interface Schemas<Input, Body> {
 export interface RouteRequest {
   /** Parameters come only from path and query, so the URL and body identify the answer. */
   readonly byAddress?: true
+  /** Rows of the answer in place of the page that its parameters name, for a table of the whole list. */
+  readonly rowsMax?: number | undefined
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
   readonly body: () => Promise<RequestBody>
@@ -297,7 +301,10 @@ function acceptWith<Input extends object, Body extends object>(
     ...facts,
     accept(request) {
       if (schemas.body !== undefined) return acceptBody(schemas, request, toCall)
-      const call = () => toCall(validateInput(schemas.input, request.parameters()) as Input & Body)
+      const call = () => {
+        const valid = validateInput(schemas.input, request.parameters()) as Input & Body
+        return toCall(request.rowsMax === undefined ? valid : { ...valid, page: 1, limit: request.rowsMax })
+      }
       return { bytes: undefined, value: nothing, call }
     },
   }

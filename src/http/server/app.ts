@@ -21,7 +21,7 @@ import type { NameReader } from '../exchange/names.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
 import { createResponseCache } from '../exchange/response_cache.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
-import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS } from '../limits.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS, TABLE_ROWS_MAX } from '../limits.ts'
 import { DOCS_PATH } from '../page/docs.ts'
 import { ERRORS_PATH } from '../page/errors.ts'
 import type { Pages } from '../page/html.ts'
@@ -216,7 +216,12 @@ export function createApp(options: AppOptions) {
       getRequest:
         match.kind === 'endpoint'
           ? () =>
-              new HttpInput(request, match.endpoint.route.input, { params: match.params, query: remainingQuery, clock })
+              new HttpInput(request, match.endpoint.route.input, {
+                params: match.params,
+                query: remainingQuery,
+                clock,
+                rowsMax: csv?.isWhole ? TABLE_ROWS_MAX : undefined,
+              })
           : emptyInput,
       fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault),
       signal: request.signal,
@@ -443,17 +448,21 @@ function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
   return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
 }
 
+type SentInput = RawInput & { readonly clock: Clock } & Pick<RouteRequest, 'rowsMax'>
+
 /** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */
 class HttpInput implements RouteRequest {
   readonly byAddress = true
+  readonly rowsMax: number | undefined
   readonly #request: Request
   readonly #schema: Route['input']
-  readonly #sent: RawInput & { readonly clock: Clock }
+  readonly #sent: SentInput
 
-  constructor(request: Request, schema: Route['input'], sent: RawInput & { readonly clock: Clock }) {
+  constructor(request: Request, schema: Route['input'], sent: SentInput) {
     this.#request = request
     this.#schema = schema
     this.#sent = sent
+    this.rowsMax = sent.rowsMax
   }
 
   parameters(): Parameters {

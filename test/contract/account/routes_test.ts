@@ -33,7 +33,7 @@ beforeAll(async () => {
     ['amm_a', 'uniswap-v3'],
     ['lending_a', 'aave-v3'],
   ])
-  const happenings = { reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 }
+  const happenings = { reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0, total: 12 }
   routes = [
     ...usageRoutes({ db: () => db, getTemplate: (path) => table.getTemplate(path) }),
     ...fixtureRoutes(happenings),

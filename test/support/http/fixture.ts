@@ -54,6 +54,8 @@ export interface RecordedEvents {
   data: unknown
   /** Until when answers of the list are given again. */
   untilMs: number
+  /** Entries of the list. */
+  total: number
 }
 
 const itemSchema = v.object({ token_id: v.string(), chain_id: v.pipe(v.number(), v.integer()) })
@@ -98,7 +100,7 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
     },
     read: async (_input, { work }) => {
       await simulate(work)
-      return Array.from({ length: 12 }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
+      return Array.from({ length: happenings.total }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
     },
     untilMs: () => happenings.untilMs,
     count: (items, input) => slicePage(items, input).length,
@@ -211,6 +213,7 @@ export function createFixture(
     instead: undefined,
     data: undefined,
     untilMs: 0,
+    total: 12,
   }
   const ready = { database: true, chain: true }
   const gate = createMemoryGate({

@@ -35,6 +35,7 @@ export function accountRoutes<Setting, Position extends AccountPosition, Absence
         refuseFullOfInactive(),
       ),
       output: outputs.list,
+      readsPage: true,
       errors: [502],
       budgetMs,
       async read({ wallet, status, full, page, limit }, { work }) {

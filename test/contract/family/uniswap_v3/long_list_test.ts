@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import { TABLE_ROWS_MAX } from '../../../../src/http/limits.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { fundBank, tokenCreationCode } from '../../../devnet/contracts.ts'
@@ -8,6 +9,7 @@ import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { amounts } from '../../../devnet/scenario.ts'
 import { fullRange } from '../../../devnet/ticks.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { countedClient, createTestReader, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { type Answer, ask, createRoutes, getIds } from './ask.ts'
@@ -65,6 +67,10 @@ async function deployPool(says: Parameters<typeof tokenCreationCode>[0]): Promis
   })
 }
 
+function createListRoute() {
+  return createRoutes([countedClient(createDevnetChain(devnet)).client], [DEPLOYMENT]).list
+}
+
 /** Creates the list's route, with its requests to the node; `reuseMs` is how long it may reuse an answer. */
 function listing(reuseMs = 0) {
   const { client, requests } = countedClient(createDevnetChain(devnet, { reuseMs }))
@@ -95,6 +101,12 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
       found.push(...getIds(answer))
     }
     expect(found).toEqual(open)
+    const whole = await callRoute(createListRoute(), { query: `wallet=${victim}`, rowsMax: TABLE_ROWS_MAX })
+    expect((whole.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)).toEqual(open)
+    expect(whole.credits).toBe(15 * open.length)
+    const pages = await Promise.all([1, 2].map((page) => list(`&limit=25&page=${page}`)))
+    expect(whole.reply.data).toEqual(pages.flatMap(({ reply }) => reply.data))
+    expect(whole.reply.asOf).toEqual(pages[0]?.reply.asOf)
     const inactive = await list('&status=inactive&limit=25')
     expect(inactive.reply.counts).toMatchObject({ ...counts, filtered: CLOSED })
     expect(getIds(inactive)).toEqual(closed.map(String))

@@ -15,7 +15,7 @@ import { createClient } from '../../../support/client.ts'
 import { createFixture, fixtureRoutes } from '../../../support/http/fixture.ts'
 import { findMismatches, resolve } from '../../../support/json_schema.ts'
 
-const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0 })
+const routes = fixtureRoutes({ reads: 0, held: undefined, instead: undefined, data: undefined, untilMs: 0, total: 12 })
 const text = openapiDocument({ routes, publicUrl: 'https://api.example' })
 const document = JSON.parse(text)
 /** Pages that need no key. */
