@@ -179,7 +179,10 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       await yieldIfLarge(rows)
       const facts = newFacts.size === 0 ? knownFacts : new Map([...knownFacts, ...newFacts])
       if (rows.some(({ block }) => facts.get(block)?.isAlone)) noteUnwitnessed(work, [client.chain.id])
-      const custody = reading === undefined ? NO_CUSTODY : await completeCustody(client, { reading, end }, work)
+      const custody =
+        reading === undefined
+          ? NO_CUSTODY
+          : await completeCustody(client, { reading, end: { number: query.block ?? end.number } }, work)
       // A history up to an earlier block is not cached.
       if (isCut || rows.length < stored.length)
         return { ...(await replayFrom(undefined, { rows, facts, subject })), end, custody }

@@ -226,6 +226,18 @@ test('stakes, unstakes and rewards stand between the flows of a position, each r
   expect(places).toEqual(places.toSorted((a, b) => b - a))
 }, 60_000)
 
+test('an answer about a past block knows of no stake and no reward that came later', async () => {
+  const { events, pnl } = createRoutes()
+  const marks = (await ask<Event[]>(events, MOVED)).filter(({ custodian }) => custodian !== undefined).toReversed()
+  const unstaked = marks.findIndex(({ type }) => type === 'unstake')
+  const then = `&at_block=${marks[unstaked]?.block_number}`
+  const before = (await ask<Event[]>(events, MOVED, then)).filter(({ custodian }) => custodian !== undefined)
+  expect(before.toReversed()).toEqual(marks.slice(0, unstaked + 1))
+  const { pnl_with_rewards, pnl_usd_value } = await ask<Pnl>(pnl, MOVED, then)
+  const claimed = paid.slice(0, 2).reduce((sum, { amount, price }) => sum + amount * price, 0n)
+  expect(toE6(pnl_with_rewards) - toE6(pnl_usd_value)).toBe((claimed + 5n * 10n ** 19n) / 10n ** 20n)
+}, 60_000)
+
 test('profit with rewards is profit, what was paid at its price, and what can be claimed now', async () => {
   const { pnl, one } = createRoutes()
   const bare = createRoutes({ withFarm: false })
