@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { SLIPSTREAM } from '../../../../src/family/slipstream/mod.ts'
+import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
+import type { Route } from '../../../../src/http/route/route.ts'
+import { silentLog } from '../../../../src/lib/log.ts'
+import { BANK } from '../../../devnet/addresses.ts'
+import { createDevnetChain } from '../../../devnet/chain.ts'
+import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { addSlipstream, type SlipstreamDevnet } from '../../../devnet/slipstream.ts'
+import type { Transaction } from '../../../devnet/transaction.ts'
+import { callRoute } from '../../../support/call_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
+import { createFamilyRoutes } from '../../../support/family.ts'
+import { createPatientClock } from '../../../support/test_clock.ts'
+
+/*
+ * Lives of positions that change sides at a gauge: staked, claimed, taken back with a penalty, and staked again
+ * together with another one. What was paid are differences of token balances.
+ */
+
+interface Event {
+  readonly type: string
+  readonly custodian?: { readonly address: Address; readonly kind: string }
+  readonly reward?: { readonly token: Address; readonly raw: string; readonly usd: string | null }
+}
+
+type Pnl = Readonly<Record<string, string | null>>
+
+const ABI = parseAbi(['function set(int256 answer, uint256 updatedAt)'])
+/** Blocks that are not final. */
+const DEPTH = 2
+const PENALTY = { bps: 3_000, sec: 3 * 86_400 }
+
+let devnet: Devnet
+let slipstream: SlipstreamDevnet
+let database: TestDatabase
+const histories: HistoryService[] = []
+/** In range; wider, and both staked together; never staked. */
+let moved: bigint
+let other: bigint
+let free: bigint
+let price = 120_000_000n
+/** What each claim paid, and the price of the reward then, 8 decimals. */
+const paid = new Map<bigint, { readonly amount: bigint; readonly price: bigint }[]>()
+
+async function wait(seconds: number): Promise<void> {
+  await devnet.rpc.call('evm_increaseTime', seconds)
+  await devnet.rpc.call('evm_mine')
+}
+
+async function readReward(): Promise<bigint> {
+  const { reward: address, owner } = slipstream
+  return await devnet.client.readContract({ address, abi: erc20Abi, functionName: 'balanceOf', args: [owner] })
+}
+
+/** Executes what pays one position, and keeps what it paid. */
+async function claim(id: bigint, transaction: Transaction): Promise<void> {
+  const before = await readReward()
+  await devnet.send([transaction])
+  paid.set(id, [...(paid.get(id) ?? []), { amount: (await readReward()) - before, price }])
+}
+
+async function setPrice(next: bigint): Promise<void> {
+  price = next
+  const data = encodeFunctionData({ abi: ABI, functionName: 'set', args: [price, 0n] })
+  await devnet.send([{ from: BANK, to: slipstream.rewardFeed, data }])
+}
+
+beforeAll(async () => {
+  devnet = await startDevnet({ ageSec: 60 * 86_400 })
+  database = await testDatabase()
+  slipstream = await addSlipstream(devnet)
+  const { owner, pool, tokenIds } = slipstream
+  ;[moved, other, free] = tokenIds
+  await devnet.send(slipstream.stake(owner, moved))
+  await wait(3_600)
+  await claim(moved, slipstream.claim(owner, moved))
+  await setPrice(200_000_000n)
+  await devnet.send([slipstream.setPenalty(PENALTY.bps, PENALTY.sec)])
+  await slipstream.trade(pool.token0, 20_000_000n)
+  await wait(7_200)
+  await claim(moved, slipstream.unstake(owner, moved))
+  await wait(600)
+  await devnet.send([...slipstream.stake(owner, moved), ...slipstream.stake(owner, other)])
+  await setPrice(150_000_000n)
+  await wait(3_600)
+  await claim(other, slipstream.claim(owner, other))
+  await claim(moved, slipstream.claim(owner, moved))
+  await wait(3_600)
+}, 120_000)
+afterAll(async () => {
+  await Promise.all(histories.map((history) => history.close()))
+  await devnet?.stop()
+  await database?.close()
+})
+
+/** The routes over these blocks; `withGauges`: whether the voter is configured. */
+function createRoutes({ withGauges = true } = {}) {
+  const { manager, factory, voter, reward, rewardFeed } = slipstream
+  const chain = createDevnetChain(devnet, { finality: { depth: DEPTH } })
+  const usdFeeds = { ...chain.prices.usdFeeds, [reward]: { feed: rewardFeed, heartbeatSec: 86_400 } }
+  const { client } = countedClient({ ...chain, prices: { ...chain.prices, usdFeeds } })
+  const clock = createPatientClock()
+  const clients = new Map([[client.chain.id, client]])
+  const { db } = database
+  const history = createHistory({ clients, db, clock, log: silentLog, holder: `gauges ${histories.length}` })
+  histories.push(history)
+  const row = { manager, factory, startBlock: 0, code: 'aerodrome_slipstream', ...(withGauges && { voter }) }
+  const rows = [[1, { slipstream: [row] }]] as const
+  const [, one, pnl, events] = createFamilyRoutes(SLIPSTREAM, { clients: [client], rows, db, history, clock })
+  if (one === undefined || pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
+  return { one, pnl, events }
+}
+
+async function ask<Data>(route: Route, id: bigint, query = ''): Promise<Data> {
+  return (await callRoute(route, { params: { id: String(id) }, query: `chain_id=1${query}` })).reply.data as Data
+}
+
+const listMarks = (events: readonly Event[]) => events.filter(({ custodian }) => custodian !== undefined).toReversed()
+
+test('stakes and unstakes stand between the flows of a position', async () => {
+  const { events } = createRoutes()
+  const listed = await ask<Event[]>(events, moved)
+  const sides = listMarks(listed).filter(({ type }) => type !== 'reward')
+  expect(sides.map(({ type }) => type)).toEqual(['stake', 'unstake', 'stake'])
+  expect(sides.map(({ custodian }) => custodian)).toEqual(
+    sides.map(() => ({ address: slipstream.gauge, kind: 'gauge' })),
+  )
+  const flows = await ask<Event[]>(createRoutes({ withGauges: false }).events, moved)
+  expect(listed.filter(({ custodian }) => custodian === undefined)).toEqual(flows)
+  expect(listMarks(await ask<Event[]>(events, free))).toEqual([])
+}, 60_000)
+
+test('profit with rewards is profit where a position was never staked', async () => {
+  const { pnl } = createRoutes()
+  const told = await ask<Pnl>(pnl, free)
+  expect(told['pnl_with_rewards']).toBe(told['pnl_usd_value'] as string)
+  expect(told['pnl_with_rewards_missing']).toBeNull()
+}, 60_000)
+
+const toE6 = (usd: string | null | undefined) => BigInt((usd ?? 'x').replace('.', ''))
+
+test('rewards are what arrived, also where a wallet has several positions at the gauge', async () => {
+  const { events } = createRoutes()
+  for (const id of [moved, other]) {
+    const rewards = listMarks(await ask<Event[]>(events, id)).flatMap(({ reward }) => reward ?? [])
+    const expected = (paid.get(id) ?? []).map(({ amount }) => [slipstream.reward, amount])
+    expect(rewards.map(({ token, raw }) => [token, BigInt(raw)])).toEqual(expected)
+  }
+  expect([...paid.values()].flat().every(({ amount }) => amount > 10n ** 15n)).toBe(true)
+  expect([paid.get(moved)?.length, paid.get(other)?.length]).toEqual([3, 1])
+}, 60_000)
+
+test('profit with rewards is profit, what was paid at its price, and what can be claimed now', async () => {
+  const { pnl, one } = createRoutes()
+  const bare = createRoutes({ withGauges: false })
+  for (const id of [moved, other]) {
+    const told = await ask<Pnl>(pnl, id)
+    const { pnl_with_rewards, pnl_with_rewards_missing, ...rest } = told
+    const { pnl_with_rewards: _, pnl_with_rewards_missing: __, ...before } = await ask<Pnl>(bare.pnl, id)
+    // The voters have the fees of what is staked: they differ from those of a manager that knows no gauge.
+    expect(Object.keys(rest)).toEqual(Object.keys(before))
+    expect(pnl_with_rewards_missing).toBeNull()
+    const full = await ask<{ readonly pnl: Pnl; readonly rewards: readonly { readonly raw: string }[] }>(
+      one,
+      id,
+      '&full=true',
+    )
+    expect(full.pnl).toEqual(told)
+    const claimed = (paid.get(id) ?? []).reduce((sum, each) => sum + each.amount * each.price, 0n)
+    const claimable = BigInt(full.rewards[0]?.raw ?? 0) * price
+    expect(claimable).toBeGreaterThan(0n)
+    // Rounded once, to a millionth of a dollar: 18 decimals of the reward and 8 of its price.
+    const rewardsE6 = (claimed + claimable + 5n * 10n ** 19n) / 10n ** 20n
+    expect(toE6(pnl_with_rewards) - toE6(rest['pnl_usd_value'])).toBe(rewardsE6)
+  }
+}, 60_000)
