@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
+import { type Address, encodeFunctionData, erc20Abi, parseAbi, toHex } from 'viem'
+import { toLowerHex } from '../../../../src/chain/call/words.ts'
+import { createWalletStream } from '../../../../src/family/liquidity/enumerable/position_history/wallet_stream.ts'
+import { GAUGE_LOG } from '../../../../src/family/slipstream/event.ts'
 import { SLIPSTREAM } from '../../../../src/family/slipstream/mod.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
+import { IncompleteError } from '../../../../src/history/stream.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK } from '../../../devnet/addresses.ts'
@@ -11,17 +15,19 @@ import { addSlipstream, type SlipstreamDevnet } from '../../../devnet/slipstream
 import type { Transaction } from '../../../devnet/transaction.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
-import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
+import { countedClient, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { createPatientClock } from '../../../support/test_clock.ts'
 
 /*
- * Lives of positions that change sides at a gauge: staked, claimed, taken back with a penalty, and staked again
- * together with another one. What was paid are differences of token balances.
+ * Lives of positions that change sides at a gauge: staked, claimed, taken back with a penalty, staked again, and claimed
+ * in one block together with another one. What was paid are differences of token balances.
  */
 
 interface Event {
   readonly type: string
+  readonly block_number: number
+  readonly log_index: number
   readonly custodian?: { readonly address: Address; readonly kind: string }
   readonly reward?: { readonly token: Address; readonly raw: string; readonly usd: string | null }
 }
@@ -111,7 +117,7 @@ function createRoutes({ withGauges = true } = {}) {
   const rows = [[1, { slipstream: [row] }]] as const
   const [, one, pnl, events] = createFamilyRoutes(SLIPSTREAM, { clients: [client], rows, db, history, clock })
   if (one === undefined || pnl === undefined || events === undefined) throw new Error('Cannot find the routes')
-  return { one, pnl, events }
+  return { one, pnl, events, client }
 }
 
 async function ask<Data>(route: Route, id: bigint, query = ''): Promise<Data> {
@@ -176,4 +182,50 @@ test('profit with rewards is profit, what was paid at its price, and what can be
     const rewardsE6 = (claimed + claimable + 5n * 10n ** 19n) / 10n ** 20n
     expect(toE6(pnl_with_rewards) - toE6(rest['pnl_usd_value'])).toBe(rewardsE6)
   }
+}, 60_000)
+
+test('claims of several positions in one block are told apart by the state, a withdrawal among them', async () => {
+  const { owner } = slipstream
+  const before = await readReward()
+  await devnet.send([slipstream.claim(owner, other), slipstream.unstake(owner, moved)])
+  const total = (await readReward()) - before
+  const { events, pnl } = createRoutes()
+  const last = async (id: bigint) => {
+    const rewards = listMarks(await ask<Event[]>(events, id)).filter(({ type }) => type === 'reward')
+    return rewards.at(-1)
+  }
+  const [first, second] = [await last(other), await last(moved)]
+  expect([first?.block_number, first === undefined]).toEqual([second?.block_number, false])
+  expect(first?.log_index).not.toBe(second?.log_index as number)
+  const amounts = [first, second].map((each) => BigInt(each?.reward?.raw ?? 0))
+  expect(amounts.every((amount) => amount > 0n)).toBe(true)
+  expect(amounts.reduce((sum, amount) => sum + amount, 0n)).toBe(total)
+  // The withdrawal came second, and its claim logs after that of the other.
+  expect((first?.log_index ?? 0) < (second?.log_index ?? 0)).toBe(true)
+  for (const id of [moved, other]) expect((await ask<Pnl>(pnl, id))['pnl_with_rewards_missing']).toBeNull()
+}, 60_000)
+
+test('claims that cannot be told apart, or are missing, are a reason and no guess', async () => {
+  const { events, client } = createRoutes()
+  // Now all of it is final.
+  await devnet.rpc.call('anvil_mine', toHex(64))
+  for (const id of [moved, other]) await ask(events, id)
+  const { db } = database
+  const [covered] = await db.run<{ readonly first: number; readonly last: number }>(
+    "select min(lower(blocks))::int as first, max(upper(blocks))::int - 1 as last from history_coverage where stream = 'slipstream_wallet'",
+    [],
+  )
+  const { payments } = GAUGE_LOG
+  if (covered === undefined || payments === undefined) throw new Error('Cannot find what is stored')
+  const target = { chainId: 1, contract: toLowerHex(slipstream.gauge), startBlock: 0 }
+  const part = { client, db, fromBlock: covered.first, toBlock: covered.last, subject: toLowerHex(slipstream.owner) }
+  const check = async () => await createWalletStream(payments, createPatientClock()).verify?.(target, part, patient)
+  await check()
+  // Without a penalty, what each position was due is not what was paid.
+  await db.run("delete from custody_event where kind = 'update'", [])
+  const { pnl_with_rewards, pnl_with_rewards_missing, pnl_usd_value } = await ask<Pnl>(createRoutes().pnl, moved)
+  expect([pnl_with_rewards, pnl_usd_value === null]).toEqual([null, false])
+  expect(pnl_with_rewards_missing).toContain('paid for several positions in block')
+  await db.run("delete from custody_event where kind = 'reward'", [])
+  await expect(check()).rejects.toThrow(IncompleteError)
 }, 60_000)
