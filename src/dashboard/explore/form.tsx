@@ -8,6 +8,7 @@ import { classes, useEffect, useId, useRef, useState } from '../lib/view.ts'
 import { Choice, Field } from '../part/field.tsx'
 import { ADVICE } from '../part/notice.tsx'
 import { resolveWallets } from './requests/name.ts'
+import { formatQuery } from './requests/plan.ts'
 
 interface WalletFormProps {
   readonly apiKey: string
@@ -152,6 +153,17 @@ export function findFormError(entries: readonly string[], isMomentCut: boolean, 
 
 /** Error codes that make the key itself unusable, not only one request. */
 const KEY_FAULTS = ['INVALID_API_KEY', 'ACCOUNT_SUSPENDED', 'ORGANIZATION_NOT_FOUND', 'NO_ANSWER']
+/** Above every number of triggers. */
+const PAGE_MAX = 1_000_000_000
+
+/** Asks the service about a key, free of charge. A key that it recognizes gets a success or an error of the request alone. */
+async function testKey(key: string) {
+  // A page of triggers without any costs nothing.
+  const answer = await requestApi(`v1/triggers?${formatQuery({ page: PAGE_MAX, limit: 1 })}`, { key })
+  if (answer.ok || answer.code !== 'NOT_FOUND') return answer
+  // A service without triggers says so to unknown keys too. It checks a key before `limit`, and 0 is invalid.
+  return requestApi(`v1/usage/logs?${formatQuery({ limit: 0 })}`, { key })
+}
 
 /** Form for the API key. The key stays in this tab. */
 export function KeyForm({ onKey }: { onKey: (key: string) => void }) {
@@ -164,8 +176,7 @@ export function KeyForm({ onKey }: { onKey: (key: string) => void }) {
     const key = text.trim()
     if (!KEY_FORM.test(key)) return setFault('A key is ws_sk_ and 24 letters and digits: paste the whole of it.')
     setLoading(true)
-    // The service checks the key before `limit`, and `limit=0` is invalid: the request is free of charge.
-    const answer = await requestApi('v1/usage/logs?limit=0', { key })
+    const answer = await testKey(key)
     setLoading(false)
     if (answer.ok || !KEY_FAULTS.includes(answer.code)) return onKey(key)
     return setFault(`${answer.message}. ${ADVICE[answer.code]}`)

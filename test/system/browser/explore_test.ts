@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Response } from 'playwright-core'
 import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { parseKeys } from '../../../src/receipt/keys.ts'
@@ -147,10 +147,16 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     await page.keyboard.type('ws_sk_short')
     await page.keyboard.press('Enter')
     await page.getByText('paste the whole of it').waitFor()
+    const tests: Response[] = []
+    page.on('response', (response) => {
+      if (new URL(response.url()).pathname.startsWith('/v1/')) tests.push(response)
+    })
     await page.keyboard.press('Control+A')
     await page.keyboard.type(stage.scene.accounts.keys.main ?? '')
     await page.keyboard.press('Enter')
     await page.getByRole('textbox', { name: 'Wallet' }).waitFor()
+    // The console of the browser shows every answer that is not a success.
+    expect(tests.map((test) => [test.status(), test.headers()['x-credits-charged']])).toEqual([[200, '0']])
     await tabTo(page, 'Wallet')
     await page.keyboard.type('0x1234')
     await page.keyboard.press('Enter')
