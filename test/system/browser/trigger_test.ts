@@ -391,6 +391,19 @@ describe('causes', async () => {
       60_000,
     )
 
+    test('an unknown key is refused on entry to a service without triggers as well', async () => {
+      const error = { code: 'NOT_FOUND', message: 'There is no such route', request_id: 'req_1' }
+      const page = await stage.open()
+      await page.route('**/v1/triggers?*', (route) => route.fulfill({ status: 404, json: { error } }))
+      await page.goto(stage.scene.url)
+      await page.getByLabel('API key').fill(stage.scene.accounts.keys.unknown ?? '')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').getByText('Check that the whole key was pasted').waitFor()
+      await page.getByLabel('API key').fill(stage.scene.accounts.keys.main ?? '')
+      await page.keyboard.press('Enter')
+      await page.getByRole('textbox', { name: 'Wallet' }).waitFor()
+    }, 60_000)
+
     test('a typo that the checksum of an address tells is said before anything is asked', async () => {
       const wrong = '0xD8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
       const page = await enter(wrong, stage.scene.accounts.keys.main)
