@@ -1,130 +1,32 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Address, encodeFunctionData, erc20Abi, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
+import { type Address, toFunctionSelector, toHex, zeroAddress } from 'viem'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
-import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
-import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
-import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
-import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
-import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
-import { createDevnetChain } from '../../devnet/chain.ts'
-import type { Devnet } from '../../devnet/mod.ts'
-import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
-import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
-import { createRandom } from '../../devnet/random.ts'
-import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
-import { rangeAround } from '../../devnet/ticks.ts'
+import { TOKENS } from '../../devnet/addresses.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { sellCalls, swapCall } from '../../devnet/uniswap_v3_calls.ts'
-import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '../../devnet/uniswap_v4/calls.ts'
-import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
-import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
+import { sellCalls } from '../../devnet/uniswap_v3_calls.ts'
 import { caseCount } from '../../support/cases.ts'
-import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
-import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
-import { listWithdrawals, readInNextBlock } from './next_block.ts'
+import { type ExitWorld, raw, startExitWorld, type Wire, type WireRow } from './exit_world.ts'
+import { readInNextBlock } from './next_block.ts'
 import { allRows, countedClient, createPortfolio, e6 } from './support.ts'
 
 const SEED = 20_261_130
 const WALLETS = caseCount(400, 12)
-/** Gas that a block holds, so that all transactions of a wallet fit in one. */
-const BLOCK_GAS = 2_000_000_000n
 
-let devnet: Devnet
-let aave: AaveDevnet
-let morpho: MorphoDevnet
-let v4: UniswapV4
-let database: TestDatabase
-let lister: Lister
-let wallets: readonly Address[]
-const markets = new Map<string, MorphoMarket>()
-const v4Pools = new Map<bigint, UniswapV4['pools'][keyof UniswapV4['pools']]>()
+let world: ExitWorld
 
 beforeAll(async () => {
-  const shared = await exclusiveAave()
-  devnet = shared.devnet
-  aave = shared.aave
-  morpho = await devnet.morpho()
-  v4 = await devnet.uniswapV4()
-  for (const market of Object.values(morpho.markets)) markets.set(market.id, market)
-  const random = await aave.randomWallets(SEED, WALLETS)
-  wallets = random.wallets
-  await addPositions()
-  await drainReserves()
-  database = await testDatabase()
-  const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
-  const { prices } = createDevnetChain(devnet)
-  const overrides = { prices: { ...prices, uniswapV3Factory: UNISWAP_V3.factory, quotes } }
-  lister = startLister(devnet, { database, overrides })
+  world = await startExitWorld({ seed: SEED, count: WALLETS })
 }, 300_000)
 
-afterAll(async () => {
-  await lister?.close()
-  await database?.close()
-  await devnet?.stop()
-}, 60_000)
-
-/** Gives the lenders and borrowers of Aave positions of all other families. */
-async function addPositions(): Promise<void> {
-  const random = createRandom(SEED)
-  const pools = Object.values(devnet.pools)
-  const pick = () => random.pick(wallets)
-  await devnet.v3.mintMany(
-    Array.from({ length: WALLETS }, () => {
-      const pool = random.pick(pools)
-      const [centre, half] = [random.pick([0, -300, 20_000]), random.pick([60, 600, 6_000])]
-      return { pool, ...rangeAround(pool, centre - half, centre + half), ...amounts(pool, 900), recipient: pick() }
-    }),
-  )
-  await devnet.send(
-    pools.flatMap((pool) =>
-      [pool.token0, pool.token1].map((tokenIn) =>
-        swapCall({ pool, tokenIn, amountIn: usdToRaw(tokenAt(tokenIn), 9_000) }),
-      ),
-    ),
-  )
-  const v4pools = Object.values(v4.pools)
-  const asks = Array.from({ length: Math.max(WALLETS, 2 * v4pools.length) }, (_, index) => {
-    const pool = v4pools[index % v4pools.length] ?? v4.pools.plain
-    const range = rangeAround(pool, random.pick([-900, 600]), random.pick([1_200, 3_000]))
-    return { pool, ...range, liquidity: liquidityWorth(pool, { ...range, usd: 700 }), recipient: pick() }
-  })
-  const ids = await v4.mintMany(asks)
-  for (const [index, { pool }] of asks.entries()) v4Pools.set(ids[index] ?? 0n, pool)
-  await v4.send(
-    v4pools
-      .filter((pool) => pool !== v4.pools.customCurve)
-      .flatMap((pool) =>
-        ([0, 1] as const).map((side) =>
-          swapV4Call({ pool, zeroForOne: side === 0, amountIn: usdToRawV4(pool.currencies[side], 900) }),
-        ),
-      ),
-  )
-  await devnet.send(
-    Array.from({ length: WALLETS }, () => {
-      const market = random.pick([morpho.markets.wethUsdc, morpho.markets.usdcWeth])
-      const isUsdc = market === morpho.markets.wethUsdc
-      const [loan, collateral] = isUsdc ? [TOKENS.usdc, TOKENS.weth] : [TOKENS.weth, TOKENS.usdc]
-      const wallet = pick()
-      const usd = random.pick([20, 900, 15_000])
-      const deposit = CALLS.supplyCollateral({ market, wallet, assets: usdToRaw(collateral, usd) })
-      const acts = [
-        [CALLS.supply({ market, wallet, assets: usdToRaw(loan, usd) })],
-        [deposit],
-        [deposit, CALLS.borrow({ market, wallet, assets: usdToRaw(loan, usd * 0.6) })],
-      ]
-      return random.pick(acts)
-    }).flat(),
-    { mayRevert: true },
-  )
-}
+afterAll(() => world?.close(), 60_000)
 
 /** The part of a row that `/v1/portfolio/assets` has too. */
 function toBook(row: {
@@ -151,122 +53,8 @@ function expectSums({ rows, arrives_usd, book_usd, blocked_usd, walked_away_usd,
   expect(complete).toBeTrue()
 }
 
-/** Borrows nearly all that two reserves have, so that many cannot withdraw all of theirs. */
-async function drainReserves(): Promise<void> {
-  const wallet = toWalletAddress('drains reserves')
-  await devnet.send([supplyCall({ market: 'main', wallet, asset: 'weth', amount: 10n ** 24n })])
-  for (const asset of ['dai', 'usdt'] as const) {
-    const { aToken } = aave.reserveOf('main', asset)
-    const { address } = ASSETS[asset]
-    const args = [aToken] as const
-    const idle = await devnet.client.readContract({ address, abi: erc20Abi, functionName: 'balanceOf', args })
-    await devnet.send([borrowCall({ market: 'main', wallet, asset, amount: idle - idle / 5_000n })])
-  }
-}
-
-type Wire = v.InferOutput<typeof exitOutput>['data']
-type WireRow = Wire['rows'][number]
-
-const raw = (amount: { readonly raw: string } | null) => BigInt(amount?.raw ?? 0)
-
-/** What a wallet would send, one transaction after the other, to do what the answer says; the bank repays for it. */
-async function listTransactions(wallet: Address, rows: readonly WireRow[]): Promise<Transaction[]> {
-  const repayments: Transaction[] = []
-  const withdrawals: Transaction[] = []
-  const seen = new Set<string>()
-  for (const { kind, token, position, arrives, blocked_by } of rows) {
-    if (position === null || blocked_by === 'insolvent') continue
-    const { family, market_id = '', token_id = '0', part } = position
-    const tokenId = BigInt(token_id)
-    if (family === 'uniswap-v3' || family === 'uniswap-v4') {
-      if (seen.has(`${family} ${token_id}`)) continue
-      seen.add(`${family} ${token_id}`)
-      const pool = v4Pools.get(tokenId)
-      if (family === 'uniswap-v4' && pool !== undefined) {
-        // Of a burned position nothing can be collected.
-        withdrawals.push(...[burnCall, collectV4Call].map((toCall) => toCall({ pool, owner: wallet, tokenId })))
-      } else if (family === 'uniswap-v3') {
-        const { collect, all = collect } = await listWithdrawals(devnet, { owner: wallet, tokenId })
-        withdrawals.push(all)
-      }
-    } else if (family === 'aave-v3') {
-      const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
-      const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
-      if (kind === 'borrowed') {
-        const amount = 2n * raw(arrives)
-        for (const mode of ['variable', 'stable'] as const) repayments.push(repayCall({ ...movement, amount, mode }))
-      } else {
-        withdrawals.push(withdrawCall({ ...movement, amount: ALL }))
-        if (blocked_by !== null) {
-          // What the pool has is all of it; what a debt leaves free is told but for some units.
-          const amounts = blocked_by === 'no_liquidity' ? [raw(arrives), 1n] : [raw(arrives)]
-          for (const amount of amounts) withdrawals.push(withdrawCall({ ...movement, amount }))
-        }
-      }
-    } else {
-      const market = markets.get(market_id)
-      if (market === undefined) throw new Error(`Cannot find the market ${market_id}`)
-      const args = [market.id, wallet] as const
-      const [supplyShares, borrowShares, collateral] = await devnet.client.readContract({
-        address: MORPHO,
-        abi: MORPHO_ABI,
-        functionName: 'position',
-        args,
-      })
-      const call = (from: Address, functionName: 'repay' | 'withdraw', parameters: readonly unknown[]) => ({
-        from,
-        to: MORPHO,
-        data: encodeFunctionData({ abi: MORPHO_ABI, functionName, args: [market.params, ...parameters] } as never),
-      })
-      if (kind === 'borrowed') repayments.push(call(BANK, 'repay', [0n, borrowShares, wallet, '0x']))
-      else if (part === 'collateral') withdrawals.push(CALLS.withdrawCollateral({ market, wallet, assets: collateral }))
-      else {
-        // The recipient of fees has shares only when interest is accrued.
-        const isMinted = wallet === morpho.wallets.feeRecipient
-        if (isMinted) withdrawals.push(CALLS.accrue(market))
-        else withdrawals.push(call(wallet, 'withdraw', [0n, supplyShares, wallet, wallet]))
-        if (blocked_by !== null || isMinted) {
-          for (const assets of [raw(arrives), 1n]) withdrawals.push(CALLS.withdraw({ market, wallet, assets }))
-        }
-      }
-    }
-  }
-  return [...repayments, ...withdrawals]
-}
-
-/** By how much the balances of the wallet and of the bank grow if the transactions are sent, in one block of that time. */
-async function send(
-  transactions: readonly Transaction[],
-  tokens: readonly Address[],
-  wallet: Address,
-  timeSec: bigint,
-) {
-  const balances = (owner: Address) =>
-    Promise.all(
-      tokens.map((address) =>
-        address === zeroAddress
-          ? devnet.client.getBalance({ address: owner })
-          : devnet.client.readContract({ address, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
-      ),
-    )
-  const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
-  try {
-    // A node refuses what the sender can only pay with what earlier transactions of the block bring.
-    const held = await devnet.client.getBalance({ address: wallet })
-    await devnet.rpc.call('anvil_setBalance', wallet, toHex(held + 10n ** 24n))
-    const before = await Promise.all([balances(wallet), balances(BANK)])
-    await devnet.rpc.call('evm_setBlockGasLimit', toHex(BLOCK_GAS))
-    await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
-    const receipts = await devnet.send(transactions, { mayRevert: true })
-    expect(new Set(receipts.map(({ blockNumber }) => blockNumber)).size).toBeLessThanOrEqual(1)
-    const after = await Promise.all([balances(wallet), balances(BANK)])
-    return after.map((list, who) => list.map((value, index) => value - (before[who]?.[index] ?? 0n)))
-  } finally {
-    await devnet.rpc.call('evm_revert', snapshot)
-  }
-}
-
 test('what arrives is what really doing it brings, and what is lent is what really repaying takes, to the wei', async () => {
+  const { aave, bring, database, devnet, lister, listTransactions, morpho, wallets } = world
   const portfolio = createPortfolio([lister.client], {
     db: database.db,
     history: lister.history,
@@ -297,7 +85,7 @@ test('what arrives is what really doing it brings, and what is lent is what real
   for (const [wallet, answer] of answers) {
     const { rows, outside } = answer
     const tokens = [...new Set(rows.map(({ token }) => token.id as Address))]
-    const grown = await send(await listTransactions(wallet, rows), tokens, wallet, timeSec)
+    const grown = await bring(await listTransactions(wallet, rows), tokens, wallet, timeSec)
     const sum = (kinds: readonly string[]) =>
       tokens.map((id) =>
         rows.reduce((total, row) => {
@@ -349,11 +137,12 @@ function createLimitedClient(): FinanceClient {
     const headers = { 'content-type': 'application/json' }
     return fetch(url, { method: 'POST', headers, body: JSON.stringify({ ...request, params }) })
   }
-  const { chain } = lister.client
+  const { chain } = world.lister.client
   return createChainClient({ chain, clock: createPatientClock(), log: silentLog, fetch: limit })
 }
 
 test('simulated calls of the wallet bring the same as the executed exit, and so do protocols asked for themselves', async () => {
+  const { aave, database, devnet, lister, morpho, wallets } = world
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   // It refuses exits alone, so that the book is read alike, for which the executor tries each position by itself.
   const isExit = ([call, , overrides]: readonly unknown[]) => {
@@ -407,7 +196,7 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
 }, 600_000)
 /** What the wallet sends after its exit to sell what the answer says that it sells. */
 function listSales(wallet: Address, { sold }: Sale): Transaction[] {
-  const pools = new Map(Object.values(devnet.pools).map((pool) => [pool.address, pool]))
+  const pools = new Map(Object.values(world.devnet.pools).map((pool) => [pool.address, pool]))
   return sold.flatMap(({ token, amount, brings, pools: hops }) => {
     if (brings === null) return []
     const isNative = token.id === zeroAddress
@@ -430,6 +219,7 @@ const DEPOSIT = toFunctionSelector('deposit()')
 
 for (const name of ['usdc', 'weth'] as const) {
   test(`what arrives, sold for ${name}, brings what really selling it brings, to the wei`, async () => {
+    const { aave, bring, database, devnet, lister, listTransactions, morpho, wallets } = world
     const into = TOKENS[name].address
     const portfolio = createPortfolio([lister.client], {
       db: database.db,
@@ -454,7 +244,7 @@ for (const name of ['usdc', 'weth'] as const) {
       if (sale === undefined) throw new Error('Expected a sale')
       const tokens = [...new Set([into, ...rows.map(({ token }) => token.id as Address)])]
       const transactions = [...(await listTransactions(wallet, rows)), ...listSales(wallet, sale)]
-      const [grown = []] = await send(transactions, tokens, wallet, timeSec)
+      const [grown = []] = await bring(transactions, tokens, wallet, timeSec)
       const sold = new Map(sale.sold.map((each) => [each.token.id, each]))
       const brought = sale.sold.reduce((sum, { brings }) => sum + raw(brings), 0n)
       const expected = tokens.map((id) => {

@@ -3,6 +3,7 @@ import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import type { Family, Testimony } from '../../../src/family/contract.ts'
+import type { Holdings, HoldingsReader } from '../../../src/family/holding.ts'
 import { MORPHO_BLUE } from '../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
@@ -56,11 +57,13 @@ export function createPortfolio(
     readonly more?: readonly Family[]
     /** Deployments that replace those of the devnet. */
     readonly deployments?: Partial<typeof ROWS>
+    /** Is told what a family read of a wallet. */
+    readonly seen?: (holdings: Holdings) => void
   } = {},
 ) {
   const services = createTestServices({ clients, ...options })
   const chainIds = clients.map(({ chain }) => chain.id)
-  const { more = [] } = options
+  const { more = [], seen } = options
   const families = [UNISWAP_V3, AAVE_V3, ...(options.history === undefined ? [] : [MORPHO_BLUE]), ...more]
   const rows = new Map(chainIds.map((id) => [id, { ...ROWS, ...(id !== 1 && { aaveV3: [] }), ...options.deployments }]))
   const described = {
@@ -69,7 +72,7 @@ export function createPortfolio(
     servesSolana: false,
     priceMarket: createPriceMarket(),
     nativeDoubles: new Map(clients.map(({ chain }) => [chain.id, chain.nativeDoubles ?? []])),
-    families: families.map((family) => family.configure(rows)),
+    families: families.map((family) => watchHoldings(family.configure(rows), seen)),
   }
   const routes = portfolioRoutes(described)
   const findRoute = (path: string): Route => {
@@ -87,6 +90,33 @@ export function createPortfolio(
     snapshots: (query: string) => callRoute(findRoute('snapshots'), { query }),
     work: portfolioWork(described),
     watched: watchPortfolio(described),
+  }
+}
+
+/** The same family, which also tells what it read. */
+function watchHoldings(
+  family: ReturnType<Family['configure']>,
+  seen: ((holdings: Holdings) => void) | undefined,
+): ReturnType<Family['configure']> {
+  if (seen === undefined) return family
+  const watch = (reader: HoldingsReader): HoldingsReader => ({
+    ...reader,
+    async open(...query) {
+      const read = await reader.open(...query)
+      if (read === undefined) return undefined
+      return async (...request) => {
+        const holdings = await read(...request)
+        seen(holdings)
+        return holdings
+      }
+    },
+  })
+  return {
+    ...family,
+    holdings(setup) {
+      const reader = family.holdings(setup)
+      return reader && watch(reader)
+    },
   }
 }
 
