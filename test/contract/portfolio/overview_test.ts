@@ -8,7 +8,7 @@ import { AAVE_WALLETS } from '../../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS, toWalletAddress, WALLETS } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
-import type { Devnet } from '../../devnet/mod.ts'
+import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { usdToRaw } from '../../devnet/scenario.ts'
 import { swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
@@ -353,3 +353,26 @@ function toUsd(unitsE6: bigint): string {
   const digits = String(unitsE6 < 0n ? -unitsE6 : unitsE6).padStart(7, '0')
   return `${unitsE6 < 0n ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`
 }
+
+test('on a chain that began a few days ago the change of a day is told, and that of 30 days is not', async () => {
+  const young = await startDevnet({ ageSec: 4 * DAY_SEC })
+  const fresh = await testDatabase()
+  try {
+    const nowSec = Number((await young.client.getBlock()).timestamp) + 3 * DAY_SEC
+    await young.rpc.call('evm_setNextBlockTimestamp', nowSec)
+    await young.rpc.call('evm_mine')
+    const { client } = countedClient(createDevnetChain(young))
+    const options = { db: fresh.db, clock: { ...createHurriedClock(), now: () => nowSec * 1_000 } }
+    const portfolio = createPortfolio([client], { ...options, deployments: { aaveV3: [] } })
+    const askUntilRead = async (): Promise<WireOverview> => {
+      const { data } = await ask(portfolio, [WALLETS.provider])
+      return data.unread.some(({ why }) => why.endsWith('ask again')) ? await askUntilRead() : data
+    }
+    const { worth, unread } = await askUntilRead()
+    expect([worth['change_24h_usd'], worth['change_30d_usd']]).toEqual([expect.any(String), null])
+    expect(unread).toEqual([{ chain_id: 1, what: 'change_30d_usd', why: expect.stringContaining('had not begun') }])
+  } finally {
+    await young.stop()
+    await fresh.close()
+  }
+}, 60_000)
