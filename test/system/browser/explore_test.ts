@@ -237,7 +237,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(saved).toEqual(answer.data.map((each: Json) => each.token_id))
     expect(await audit(page)).toEqual([])
     expect(await overflow(page)).toEqual([0, 0])
-  }, 60_000)
+  }, 120_000)
 
   test('an answer that cannot be drawn is said, and the rest stays; "Look" reads the same wallet again, with its time', async () => {
     const page = await stage.open()
