@@ -36,7 +36,7 @@ interface ConcernedRow {
 }
 
 /** What a position earns that its family cannot tell. */
-export interface UntoldEarning {
+interface UntoldEarning {
   /** `interest of aave-v3 market main`. */
   readonly what: string
   /** A sentence without a full stop. */

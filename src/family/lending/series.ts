@@ -103,7 +103,7 @@ export function lendingSnapshots(db: Database): SnapshotTable<SnapshotFigures> {
 }
 
 /** Creates a finder of the first day of wallets' series in lending markets, that of the first token movement. */
-export function createSeriesStartFinder(parts: {
+function createSeriesStartFinder(parts: {
   readonly midnights: Midnights
   readonly store: SnapshotStore<SnapshotFigures>
   readonly recheck: Recheck

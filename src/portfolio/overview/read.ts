@@ -31,7 +31,7 @@ export interface WalletChain {
 export type FeesBefore = Pick<AssetsRead, 'block' | 'outlooks'>
 
 /** A wallet on a chain that could not be read. */
-export interface UnreadChain {
+interface UnreadChain {
   readonly wallet: string
   readonly chainId: number
   /** A sentence. */

@@ -17,7 +17,7 @@ const WALLET_CODE = 'wallet'
 const LEAST_E6 = 10_000n
 
 /** What is to be seen to. */
-export interface ListedToDo {
+interface ListedToDo {
   readonly kind: ToDoKind
   readonly wallet: string
   readonly code: string
