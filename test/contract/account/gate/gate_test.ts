@@ -235,17 +235,21 @@ describe('rate limit', () => {
 
   test('the window row stays small under any load', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 100_000 })
-    const endMs = performance.now() + 1_200
-    while (performance.now() < endMs) await admitKey(gate, { key, endpoint: ENDPOINT })
-    const [row] = await db.run<{ entries: number; bytes: number }>(
-      `select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window_state w where organization_id = $1
-       order by era desc limit 1`,
-      [organizationId],
-    )
-    expect(row?.entries).toBeGreaterThan(30)
-    expect(row?.entries).toBeLessThanOrEqual(117)
-    expect(row?.bytes).toBeLessThan(2_000)
-  })
+    const startMs = performance.now()
+    let entriesMost = 0
+    // Longer than a window, and until one second had calls enough: how many it has is the machine's.
+    while (entriesMost <= 30 || performance.now() - startMs < 1_200) {
+      for (let count = 0; count < 20; count++) await admitKey(gate, { key, endpoint: ENDPOINT })
+      const [row] = await db.run<{ entries: number; bytes: number }>(
+        `select cardinality(at) as entries, pg_column_size(w.*) as bytes from rate_window_state w where organization_id = $1
+         order by era desc limit 1`,
+        [organizationId],
+      )
+      expect(row?.entries).toBeLessThanOrEqual(117)
+      expect(row?.bytes).toBeLessThan(2_000)
+      entriesMost = Math.max(entriesMost, row?.entries ?? 0)
+    }
+  }, 60_000)
 
   test('an emptied window is primed from the admitted requests of the log', async () => {
     const { key, organizationId } = await createAccount(db, { rateLimit: 4 })
