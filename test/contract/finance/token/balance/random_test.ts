@@ -79,7 +79,7 @@ async function build(chainId: number): Promise<World> {
 
 beforeAll(async () => {
   worlds.push(...(await Promise.all([build(1), build(10)])))
-}, 120_000)
+}, 300_000)
 afterAll(() => Promise.all(worlds.map(({ devnet }) => devnet.stop())))
 
 test(`${WALLETS.length} random wallets on two chains at five past blocks match separate calls of each token`, async () => {
@@ -108,4 +108,4 @@ test(`${WALLETS.length} random wallets on two chains at five past blocks match s
   expect(seen.answers).toBe(2 * BLOCKS * WALLETS.length * 9)
   expect(seen.rows).toBeGreaterThan(16 * WALLETS.length)
   expect(seen.empty).toBeGreaterThan(WALLETS.length / 15)
-}, 120_000)
+}, 300_000)
