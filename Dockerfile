@@ -6,7 +6,7 @@ ARG BUILD_IMAGE=docker.io/library/node:22-bookworm-slim
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /source
-COPY package.json bun.lock bunfig.toml LICENSE ./
+COPY package.json bun.lock bunfig.toml tsconfig.json LICENSE ./
 RUN npx --yes bun@1.4.5 install --frozen-lockfile --production
 COPY .ci/build.ts .ci/
 COPY .ci/notices .ci/notices
