@@ -55,9 +55,10 @@ describe('the demo', async () => {
       expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
       expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-      const [v4, portfolio, aave, , morpho, kamino, orca] = lending as [
+      const [v4, portfolio, aave, , comet, morpho, kamino, orca] = lending as [
         ListBody,
         SingleBody,
+        AaveBody,
         AaveBody,
         AaveBody,
         SingleBody,
@@ -68,6 +69,7 @@ describe('the demo', async () => {
       expect(v4.data).toContainEqual(expect.objectContaining({ withdrawable_error: 'reverts' }))
       expect(portfolio.data).toMatchObject({ complete: true, net_worth_usd: expect.stringMatching(/^[1-9]\d*\./) })
       expect(aave.data[0]?.positions.map(({ marketId }) => marketId)).toEqual(['main', 'lido', 'etherfi'])
+      expect(comet.data).toMatchObject([{ positions: [{ marketId: 'usdc' }] }])
       expect(morpho.data).toMatchObject({
         wallet: MORPHO_WALLETS.borrower,
         net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/),
