@@ -290,7 +290,14 @@ describe('indexes', async () => {
   test('every history is indexed ahead with progress, and the next run reads nothing again', async () => {
     const titles = [
       ...['uniswap-v3 uniswap_v3', 'uniswap-v4 transfers', 'uniswap-v4 changes'],
-      ...['aave-v3 main', 'aave-v3 lido', 'aave-v3 etherfi', 'morpho-blue markets'],
+      ...[
+        'aave-v3 main',
+        'aave-v3 lido',
+        'aave-v3 etherfi',
+        'morpho-blue markets',
+        'morpho-midnight markets',
+        'morpho-midnight positions',
+      ],
     ]
     const first = await run()
     expect(first).toMatchObject({ status: 0, stderr: '' })
