@@ -5,7 +5,16 @@ import { withProcessLock } from '../../support/process_lock.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
 /** What a build is made from: when all of it is older than the build, the build is fresh. */
-const SOURCES = ['src/**', 'sql/**', '.ci/build*.ts', '.ci/notices/*', 'package.json', 'bun.lock', 'bunfig.toml']
+const SOURCES = [
+  'src/**',
+  'sql/**',
+  '.ci/build*.ts',
+  '.ci/notices/*',
+  'package.json',
+  'bun.lock',
+  'bunfig.toml',
+  'tsconfig.json',
+]
 const BUILDS = [
   { file: 'dist/walletscope', script: '.ci/build.ts' },
   { file: 'dist/node/walletscope.mjs', script: '.ci/build_node.ts' },

@@ -65,7 +65,7 @@ describe('a rolling restart', async () => {
   /** This source with one migration more, and with other texts of the functions that every request calls. */
   async function nextRelease(migration: string): Promise<Program> {
     const root = temporaryDirectory()
-    for (const each of ['src', 'sql', '.ci/sql', 'package.json'])
+    for (const each of ['src', 'sql', '.ci/sql', 'package.json', 'tsconfig.json'])
       cpSync(join(ROOT, each), join(root, each), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
     writeFileSync(join(root, 'sql/migrations', `${String(NEXT).padStart(4, '0')}_next.sql`), migration)
