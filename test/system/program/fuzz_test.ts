@@ -9,6 +9,7 @@ import { createLifecycle, type Lifecycle } from '../../../src/service/process/li
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
 import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { startDevnet } from '../../devnet/mod.ts'
+import { addStakedSlipstream } from '../../devnet/slipstream.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../devnet/uniswap_v4/addresses.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
@@ -37,6 +38,7 @@ const devnet = await startDevnet({ ageSec: 2 * SCENARIO_SEC })
 const morpho = await devnet.morpho()
 const aave = await devnet.aave()
 const v4 = await devnet.uniswapV4()
+const slipstream = await addStakedSlipstream(devnet)
 /** One in a pool of each kind for every wallet. */
 const v4Ids = await v4.mintMany(
   Object.values(devnet.wallets).flatMap((recipient) =>
@@ -85,7 +87,13 @@ beforeAll(async () => {
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
   }
   // Without a block time no read is kept: each goes to the endpoint.
-  const chain = { ...DEVNET_ROW, name: 'Devnet', rpcUrls: [`${upstream.url}rpc-secret`], blockTimeMs: 0 }
+  const chain = {
+    ...DEVNET_ROW,
+    ...slipstream.row,
+    name: 'Devnet',
+    rpcUrls: [`${upstream.url}rpc-secret`],
+    blockTimeMs: 0,
+  }
   const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: systemClock })
   life = createLifecycle({ clock: systemClock, log })
   services = await createServices(
@@ -443,6 +451,8 @@ const PRICES: Readonly<Record<string, (body: Document) => number>> = {
   '/v1/positions/uniswap-v3/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/positions/uniswap-v4': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
   '/v1/positions/uniswap-v4/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
+  '/v1/positions/slipstream': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
+  '/v1/positions/slipstream/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/positions/orca-whirlpool': ({ data }) => data.reduce((sum: number, item: Document) => sum + getPrice(item), 0),
   '/v1/positions/orca-whirlpool/{id}': ({ data }) => (data.amounts === undefined ? 2 : 15),
   '/v1/usage/logs': () => 1,
