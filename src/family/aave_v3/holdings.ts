@@ -2,7 +2,7 @@ import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import type { HoldingsReader } from '../holding.ts'
 import { exitAccounts } from './exit.ts'
 import { getMarketTokens, toHoldings } from './present/holdings.ts'
-import { outlookMarkets } from './present/outlook.ts'
+import { outlookPools } from './present/outlook.ts'
 import { interpret } from './read/position.ts'
 import type { LendingReader } from './read/read.ts'
 
@@ -36,7 +36,7 @@ export function createHoldingsReader(reader: Pick<LendingReader, 'targets' | 'pa
           rows,
           ownTokens: getMarketTokens(read),
           notRead: [],
-          listOutlooks: () => outlookMarkets(interpret(read, { deployments, wallets: [wallet] })),
+          listOutlooks: () => outlookPools(interpret(read, { deployments, wallets: [wallet] })),
           listExits: () => exitAccounts(read, { wallet, deployments, rows }),
           lenders: read.tokens.map(({ supplyToken }) => supplyToken),
         }

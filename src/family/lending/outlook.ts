@@ -3,6 +3,7 @@ import { type BoundlessRatio, dailyInterest } from '../../finance/math/lending.t
 import { compareRational, formatRational, ONE, type Rational, rational } from '../../lib/number/rational.ts'
 import type { PositionOutlook, ToDo } from '../outlook.ts'
 import type { LiquidationReason } from './due.ts'
+import type { MarketRead } from './market_routes.ts'
 import type { YieldPosition } from './yield.ts'
 
 /** Below it a position is near liquidation: a fall of its collateral by a fifth leads there. */
@@ -44,6 +45,45 @@ export function outlookLending(facts: LendingFacts): PositionOutlook {
   const { totals, paidSupplies, ...legs } = value
   const { dailyNetUsd } = dailyInterest(totals, paidSupplies === undefined ? legs : { ...legs, supplies: paidSupplies })
   return { position, code, toDo, interestUsd: dailyNetUsd }
+}
+
+/** What a family whose debts have no term knows of its positions. */
+interface MarketRules<Position> {
+  readonly family: string
+  /** Where a market is, for a sentence: `Aave V3 market main`. */
+  readonly nameMarket: (market: string) => string
+  readonly getHealthFactor: (position: Position) => BoundlessRatio | undefined
+  readonly findLiquidationReasons: (position: Position) => readonly LiquidationReason[]
+  readonly toLending: (position: Position) => YieldPosition
+}
+
+/** Says what is to be seen to in each market of a read, and what it earns. */
+export function outlookMarkets<Position extends { readonly market: string }>(
+  { wallets, unanswerable, block: { timestampSec: nowSec } }: MarketRead<Position>,
+  { family, nameMarket, getHealthFactor, findLiquidationReasons, toLending }: MarketRules<Position>,
+): PositionOutlook[] {
+  const toFacts = (market: string) => ({
+    position: { family, market_id: market },
+    code: family.replaceAll('-', '_'),
+    title: nameMarket(market),
+    dueAtSec: undefined,
+    nowSec,
+  })
+  const known = wallets.flatMap(({ positions }) =>
+    positions.map((position) =>
+      outlookLending({
+        ...toFacts(position.market),
+        healthFactor: getHealthFactor(position),
+        liquidatableBecause: findLiquidationReasons(position),
+        value: toLending(position),
+      }),
+    ),
+  )
+  const unknown = unanswerable.map(({ market, reason }) => {
+    const value = `The position has no value because ${reason}`
+    return outlookLending({ ...toFacts(market), healthFactor: undefined, liquidatableBecause: [], value })
+  })
+  return [...known, ...unknown]
 }
 
 function findRisk({ title, healthFactor, liquidatableBecause }: LendingFacts): ToDo | undefined {
