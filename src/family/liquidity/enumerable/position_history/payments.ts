@@ -19,6 +19,8 @@ import { createWalletStream, WALLET_EVENTS_MAX } from './wallet_stream.ts'
 
 /** Positions of a wallet at one custodian whose payments are told apart. */
 const TOGETHER_MAX = 50
+/** Wallets that staked one position: each has a history of its own. */
+const WALLETS_MAX = 20
 /** Blocks of one position with payments that are told apart by the state. */
 const BLOCKS_MAX = 200
 const BLOCKS_AT_ONCE = { size: 4, runningMax: 2 }
@@ -241,6 +243,8 @@ export function createPaymentsReader(
     for (const { wallet, kind, block } of events) {
       if (kind === 'stake' && !firsts.has(wallet)) firsts.set(wallet, block)
     }
+    if (firsts.size > WALLETS_MAX)
+      return { events: [], finalTo, end, unpaid: `more than ${WALLETS_MAX} wallets have staked it` }
     const reads = await allOrAbort(
       [...firsts].map(
         ([wallet, fromBlock]) =>
