@@ -55,6 +55,7 @@ const KAMINO_LIST = '/v1/lending/kamino'
 const KAMINO = `${KAMINO_LIST}/position/{obligation_address}`
 export const SOLANA_CHAIN_ID = 101
 
+/** Reads the OpenAPI document of this service, which costs nothing. */
 export async function readCatalog(): Promise<Catalog | Failure> {
   const answer: Answer<Document> | Failure = await send('openapi.json', { cache: 'no-cache' })
   return answer.ok ? createCatalog(answer.body, answer.atSec) : answer
@@ -151,6 +152,7 @@ function toNumericEntries(record: Readonly<Record<string, string>>): [number, st
   return Object.entries(record).map(([id, value]) => [Number(id), value])
 }
 
+/** Names a chain, `Chain 5` if the service does not. */
 export function chainName({ names }: Catalog, chainId: number) {
   return names.get(chainId) ?? `Chain ${chainId}`
 }

@@ -85,10 +85,12 @@ function createPercentFormatter(options: Intl.NumberFormatOptions) {
   }
 }
 
+/** True for a decimal below zero: `-0.00` is not. */
 export function isNegative(text: string) {
   return text.startsWith('-') && /[1-9]/.test(text)
 }
 
+/** True for a decimal above zero. */
 export function isPositive(text: string) {
   return !text.startsWith('-') && /[1-9]/.test(text)
 }

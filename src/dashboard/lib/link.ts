@@ -34,6 +34,7 @@ function listNamed(query: URLSearchParams) {
   return query.getAll('wallet').flatMap((entry) => entry.split(/[\s,;]+/))
 }
 
+/** Parses the part of a link behind `#`; what it lacks is as on a new page. */
 export function parseView(fragment: string): View {
   const query = new URLSearchParams(fragment.replace(/^#/, ''))
   return {
@@ -64,6 +65,7 @@ export interface WalletView extends View {
   readonly label: (name: string) => string
 }
 
+/** Formats the part of a link behind `#`, with it; empty without wallets. */
 export function formatFragment({ wallets, asOf, target, kamino }: View) {
   if (wallets.length === 0) return ''
   const query = new URLSearchParams(wallets.map((wallet) => ['wallet', wallet]))

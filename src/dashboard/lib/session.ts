@@ -12,10 +12,12 @@ const RECENT_MAX = 6
 const NAMES_MAX = 30
 export const KEY_FORM = /^ws_sk_[0-9A-Za-z]{24}$/
 
+/** Returns the API key of this tab. */
 export function getStoredKey(): string | undefined {
   return read(KEY) ?? undefined
 }
 
+/** Stores the API key for this tab, or forgets it. */
 export function storeKey(key: string | undefined) {
   write(KEY, key)
 }
@@ -28,6 +30,7 @@ export function getSessionSecret() {
   return read(SESSION + location.pathname) ?? undefined
 }
 
+/** Forgets the second secret of the session of this page. */
 export function clearSession() {
   write(SESSION + location.pathname, undefined)
 }
@@ -39,6 +42,7 @@ export function getRecentWallets(): string[] {
     .slice(0, RECENT_MAX)
 }
 
+/** Puts a wallet first among the recent ones. */
 export function rememberWallet(wallet: string) {
   write(RECENT, JSON.stringify(uniqueWallets([wallet, ...getRecentWallets()]).slice(0, RECENT_MAX)))
 }
@@ -48,10 +52,12 @@ export function getCardsShown() {
   return read(CARDS) === 'open'
 }
 
+/** Stores for this tab whether all cards are open. */
 export function storeCardsShown(areShown: boolean) {
   write(CARDS, areShown ? 'open' : undefined)
 }
 
+/** Forgets the wallets of this tab, and their names. */
 export function clearWallets() {
   write(RECENT, undefined)
   write(NAMES, undefined)

@@ -31,6 +31,7 @@ interface TickRange {
   readonly chain: { id: number }
 }
 
+/** True if a range reaches as far as the ticks of its chain do. */
 export function isFullRange({ tickLower, tickUpper, chain }: TickRange) {
   const far = chain.id === SOLANA_CHAIN_ID ? SOLANA_TICK_FAR : TICK_FAR
   return Number(tickLower) <= -far && Number(tickUpper) >= far

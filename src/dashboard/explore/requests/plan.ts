@@ -129,6 +129,7 @@ function createPart(family: Part['family'], chainId: number, path: string) {
   return { family, chainId, path }
 }
 
+/** Formats fields as a query, without a question mark. */
 export function formatQuery(values: Record<string, string | number>) {
   return new URLSearchParams(Object.entries(values).map(([name, value]) => [name, String(value)])).toString()
 }
