@@ -73,31 +73,31 @@ describe('managers of Slipstream among those of "uniswapV3"', () => {
   const base = { id: 8_453, rpcUrls: ['http://a.test'] }
   const configure = (row: object) =>
     readConfig({ CHAINS_FILE: 'f', CHAINS: '8453' }, () => JSON.stringify({ chains: [{ ...base, ...row }] }))
-  const settingsOf = (row: object, family: string) =>
+  const listSettings = (row: object, family: string) =>
     configure(row)
       .families.find(({ name }) => name === family)
       ?.settings.get(8_453) as readonly object[]
   const slipstream = { kind: 'slipstream', ...manager, custodians: [gauges] }
-  const builtIn = settingsOf({}, 'slipstream')
-  const uniswap = settingsOf({}, 'uniswap-v3')
+  const builtIn = listSettings({}, 'slipstream')
+  const uniswap = listSettings({}, 'uniswap-v3')
 
   test('are told by their kind, and their gauges by the voter', () => {
     const expected = [{ ...manager, voter: FEED, startBlock: 0, code: 'slipstream' }]
     const fork = { kind: 'uniswap', manager: FEED, factory: OTHER }
-    expect(settingsOf({ uniswapV3: [fork, slipstream] }, 'slipstream')).toEqual(expected)
-    expect(settingsOf({ uniswapV3: [fork, slipstream] }, 'uniswap-v3')).toMatchObject([{ manager: FEED }])
-    expect(settingsOf({ uniswapV3: [slipstream] }, 'uniswap-v3')).toEqual(uniswap)
-    expect(settingsOf({ uniswapV3: [fork] }, 'slipstream')).toEqual(builtIn)
-    expect(settingsOf({ add: { uniswapV3: [slipstream] } }, 'slipstream')).toEqual([...builtIn, ...expected])
-    expect(settingsOf({ add: { uniswapV3: [slipstream] } }, 'uniswap-v3')).toEqual(uniswap)
+    expect(listSettings({ uniswapV3: [fork, slipstream] }, 'slipstream')).toEqual(expected)
+    expect(listSettings({ uniswapV3: [fork, slipstream] }, 'uniswap-v3')).toMatchObject([{ manager: FEED }])
+    expect(listSettings({ uniswapV3: [slipstream] }, 'uniswap-v3')).toEqual(uniswap)
+    expect(listSettings({ uniswapV3: [fork] }, 'slipstream')).toEqual(builtIn)
+    expect(listSettings({ add: { uniswapV3: [slipstream] } }, 'slipstream')).toEqual([...builtIn, ...expected])
+    expect(listSettings({ add: { uniswapV3: [slipstream] } }, 'uniswap-v3')).toEqual(uniswap)
   })
 
   test('have no other custodians, nor any other kind', () => {
-    const mistakesOf = (row: object) => read({ ...base, uniswapV3: [row] })
-    expect(mistakesOf({ ...slipstream, custodians: [{ kind: 'masterchef', address: FEED }] })).toEqual([
+    const listMistakes = (row: object) => read({ ...base, uniswapV3: [row] })
+    expect(listMistakes({ ...slipstream, custodians: [{ kind: 'masterchef', address: FEED }] })).toEqual([
       'CHAINS_FILE: chains.0.slipstream.0.custodians: there is no such setting',
     ])
-    expect(mistakesOf({ ...slipstream, kind: 'ramses' })).toContain(
+    expect(listMistakes({ ...slipstream, kind: 'ramses' })).toContain(
       'CHAINS_FILE: chains.0.uniswapV3.0.kind: expected "uniswap" or "slipstream"',
     )
   })
