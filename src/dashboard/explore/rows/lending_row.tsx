@@ -144,7 +144,7 @@ function describeSides({ suppliedAssets, borrowedAssets }: LendingPosition): Sid
 }
 
 /** Says a health factor, and how far the collateral may fall against the debt. */
-export function describeHealth(healthFactor: string, because: readonly string[] = []): RowState {
+function describeHealth(healthFactor: string, because: readonly string[] = []): RowState {
   if (!/^\d/.test(healthFactor)) return { mood: 'good', text: 'no debt', urgency: 0 }
   const cushion = computeCushion(healthFactor)
   const mood = getMood(healthFactor)

@@ -41,7 +41,7 @@ export function toLiquidityRow(position: Position, { served, atSec, context }: L
 const PICTURE_WIDTH = 100
 
 /** Says whether a position is in its range, and how far the price may move, as its card does. */
-export function describeRange(position: Position): RowState {
+function describeRange(position: Position): RowState {
   const { position_state: state, in_range: inRange, is_active: isActive, prices } = position
   if (!isActive) return { mood: 'soft', text: 'closed', urgency: 0, side: 'closed' }
   if (isFullRange(state)) return { mood: 'good', text: 'in, at every price', urgency: 0, side: 'in' }
