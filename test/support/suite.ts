@@ -59,6 +59,8 @@ interface TierRun {
   readonly fail: number
   readonly wallSec: number
   readonly cpuSec: number
+  /** What failed and why; empty if nothing did. */
+  readonly failures: string
 }
 
 const { files, options } = chooseFiles(process.argv.slice(2))
@@ -107,7 +109,7 @@ function readQuarantine(): ReadonlySet<string> {
   return new Set(paths)
 }
 
-/** Runs the files of a tier, shows their output, and says what failed. */
+/** Runs the files of a tier and shows their output. */
 async function runTier(tier: TierRun['tier'], chosen: readonly string[]): Promise<TierRun> {
   const report = join(directory, `${tier}.xml`)
   const beginMs = performance.now()
@@ -134,8 +136,7 @@ async function runTier(tier: TierRun['tier'], chosen: readonly string[]): Promis
   const status = await child.exited
   for (const each of SIGNALS) process.off(each, stop)
   const count = (name: string) => Number([...said.matchAll(new RegExp(`^ *(\\d+) ${name}$`, 'gm'))].at(-1)?.[1] ?? 0)
-  if (status !== 0)
-    console.error([formatFailures(readIfAny(report)), ...listStrayErrors(said)].filter(Boolean).join('\n\n'))
+  const failures = status === 0 ? [] : [formatFailures(readIfAny(report)), ...listStrayErrors(said)].filter(Boolean)
   return {
     tier,
     files: chosen.length,
@@ -144,17 +145,19 @@ async function runTier(tier: TierRun['tier'], chosen: readonly string[]): Promis
     fail: count('fail'),
     wallSec: (performance.now() - beginMs) / 1_000,
     cpuSec: Number(child.resourceUsage()?.cpuTime.total ?? 0n) / 1e6,
+    failures: failures.join('\n\n'),
   }
 }
 
-/** Says what each tier took. The last lines have the form of `bun test`. */
+/** Says what failed, below all that passed, and what each tier took. The last lines have the form of `bun test`. */
 function summarize(done: readonly TierRun[]): string {
   const rows = done.map(({ tier, files: count, pass, fail, wallSec, cpuSec }) => [
     tier.padEnd(8),
     `${count} files, ${pass + fail} tests, ${Math.round(wallSec)} s, ${Math.round(cpuSec)} CPU seconds`,
   ])
   const sum = (key: 'pass' | 'fail') => done.reduce((total, run) => total + run[key], 0)
-  return ['', ...rows, '', ` ${sum('pass')} pass`, ` ${sum('fail')} fail`].join('\n')
+  const failures = done.flatMap((run) => (run.failures === '' ? [] : ['', run.failures]))
+  return [...failures, '', ...rows, '', ` ${sum('pass')} pass`, ` ${sum('fail')} fail`].join('\n')
 }
 
 function readIfAny(path: string): string {
