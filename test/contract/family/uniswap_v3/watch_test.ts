@@ -45,7 +45,7 @@ const SERVED = { exchange: EXCHANGE, protocol: PROTOCOL }
 
 const FIGURES = ['in_range', 'is_active', 'fees_usd', 'value_usd', 'distance_to_edge_percentage']
 const MANAGER = UNISWAP_V3.manager
-const BLOCKS = caseCount(2_000, 12)
+const BLOCKS = caseCount(600, 12)
 
 const toSubject = (tokenId: bigint | string): WatchSubject => ({ token_id: String(tokenId), manager_address: MANAGER })
 

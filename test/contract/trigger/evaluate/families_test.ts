@@ -37,7 +37,7 @@ import { createClient, DEPLOYMENTS, patient } from '../../family/aave_v3/support
  * any screen, makes of it.
  */
 
-const BLOCKS = caseCount(2_000, 30)
+const BLOCKS = caseCount(600, 30)
 const QUIET_BLOCKS = BigInt(caseCount(60, 20))
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
