@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { type Address, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
+import { executeUnits } from '../../../src/chain/call/exit/execute.ts'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
+import type { ExitUnit } from '../../../src/chain/call/exit/step.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
+import type { Holdings } from '../../../src/family/holding.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { toUnitKey } from '../../../src/portfolio/exit/attribute.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS } from '../../devnet/aave_v3/addresses.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -15,14 +20,17 @@ import { sellCalls } from '../../devnet/uniswap_v3_calls.ts'
 import { caseCount } from '../../support/cases.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
+import { breaksRule, createRule, drawOrder, listBlocks, mergeUnits, sumOutcome } from './exit_order.ts'
 import { type ExitWorld, raw, startExitWorld, type Wire, type WireRow } from './exit_world.ts'
 import { readInNextBlock } from './next_block.ts'
 import { allRows, countedClient, createPortfolio, e6 } from './support.ts'
 
 const SEED = 20_261_130
-const WALLETS = caseCount(400, 12)
+const WALLETS = caseCount(1_000, 12)
 /** Random drains of reserves. */
 const DRAINS = caseCount(200, 8)
+/** Random orders of the steps of random wallets. */
+const ORDERS = caseCount(500, 24)
 const DRAINED = ['dai', 'usdt', 'usdc', 'wbtc'] as const
 
 let world: ExitWorld
@@ -171,7 +179,7 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
   }
   const limited = createPortfolio([createLimitedClient()], options)
   const counts = { simulated: 0, asked: 0, limited: 0, costly: 0 }
-  for (const wallet of [...wallets.slice(0, 100), ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
+  for (const wallet of [...wallets, ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
     const executed = await ask(executing, wallet)
     simulates = false
     const asked = await ask(asking, wallet)
@@ -320,4 +328,57 @@ test(`of reserves that were drained in ${DRAINS} ways what arrives is what reall
   }
   console.log(`${short} of ${DRAINS} drains left a wallet short`)
   expect(short).toBeGreaterThan(0)
+}, 900_000)
+
+test(`in ${ORDERS} orders that are permitted the same arrives, and in none that is forbidden more`, async () => {
+  const { database, lister, wallets } = world
+  const random = createRandom(SEED + 2)
+  const clock = createPatientClock()
+  const seen: Holdings[] = []
+  const options = { db: database.db, history: lister.history, clock, more: [UNISWAP_V4] }
+  const portfolio = createPortfolio([lister.client], { ...options, seen: (holdings) => seen.push(holdings) })
+  const work = createWork(new AbortController().signal)
+  const counts = { moved: 0, bound: 0, forbidden: 0, less: 0 }
+  for (let drawn = 0; drawn < ORDERS; ) {
+    const wallet = random.pick(wallets)
+    seen.length = 0
+    await portfolio.exit(`wallet=${wallet}&chain_id=1`)
+    // A read that reveals tokens of the wallet is followed by another one.
+    const listed = seen.flatMap(({ listExits }) => listExits?.() ?? [])
+    const units = [...new Map(listed.map((exit) => [toUnitKey(exit.position), exit])).values()]
+    const lenders = [...new Set(seen.flatMap((each) => each.lenders ?? []))]
+    const block = seen.at(-1)?.block
+    if (block === undefined || units.length === 0) continue
+    drawn++
+    const run = async (unit: ExitUnit) => {
+      const query = { wallet, units: [unit], lenders, block, clock, untilMs: clock.monotonicMs() + 60_000 }
+      const outcome = await lister.client.read((endpoint, own) => executeUnits(endpoint, query, own), { work })
+      return outcome.units[0] ?? { kind: 'unsupported' as const }
+    }
+    const chosen = listBlocks(units)
+    const expected = sumOutcome(units, chosen, await run(mergeUnits(units, chosen)))
+    const rule = createRule(expected.bound)
+    expect(breaksRule(chosen, rule)).toBeFalse()
+    const order = drawOrder(chosen, { rule, random })
+    const permitted = sumOutcome(units, order, await run(mergeUnits(units, order)))
+    expect({ wallet, order, ...permitted }).toEqual({ wallet, order, ...expected })
+    if (order.some((each, index) => each !== chosen[index])) counts.moved++
+    counts.bound += expected.bound.size
+
+    const debts = chosen.filter(({ unit, kind }) => kind === 'borrowed' && !expected.bound.has(unit))
+    const isDebtor = ({ unit }: (typeof chosen)[number]) => debts.some((debt) => debt.unit === unit)
+    const account = chosen.filter(isDebtor)
+    if (account.every(({ kind }) => kind === 'borrowed')) continue
+    let wrong = account
+    while (!breaksRule(wrong, rule)) wrong = shuffle(account, random)
+    const forbidden = sumOutcome(units, wrong, await run(mergeUnits(units, wrong)))
+    counts.forbidden++
+    for (const [key, amount] of forbidden.arrived) {
+      expect(amount, `${key} of ${wallet}`).toBeLessThanOrEqual(expected.arrived.get(key) ?? 0n)
+    }
+    if ([...forbidden.arrived].some(([key, amount]) => amount < (expected.arrived.get(key) ?? 0n))) counts.less++
+  }
+  console.log(`${ORDERS} orders`, counts)
+  expect(counts.moved).toBeGreaterThan(ORDERS / 2)
+  expect(counts.less).toBeGreaterThan(ORDERS / 8)
 }, 900_000)
