@@ -107,6 +107,11 @@ const UNTRIED: Readonly<Record<'too_costly' | 'unsupported', Blockage>> = {
   unsupported: { reason: 'unsupported', detail: 'No endpoint executes it' },
 }
 
+const SUSPECTED: Blockage = {
+  reason: 'too_costly',
+  detail: 'It takes more gas than is left beside contracts that used up that of others',
+}
+
 const IMPOSSIBLE: Blockage = {
   reason: 'unsupported',
   detail: 'The balance of its token changes by an amount that no repayment explains',
@@ -166,7 +171,8 @@ function findFailure(row: Row, { exit, steps }: RunUnit): Blockage | 'health' | 
   const [first, ...later] = own.filter(({ outcome }) => !['done', 'skipped'].includes(outcome.kind))
   if (first === undefined) return undefined
   const { step, outcome } = first
-  if (outcome.kind === 'too_costly' || outcome.kind === 'suspected') return UNTRIED.too_costly
+  if (outcome.kind === 'too_costly') return UNTRIED.too_costly
+  if (outcome.kind === 'suspected') return SUSPECTED
   if (outcome.kind === 'unfunded') {
     if (exit.explain(outcome.reason) === 'token_refuses')
       return { reason: 'token_refuses', detail: REFUSALS.token_refuses }

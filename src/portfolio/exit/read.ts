@@ -104,7 +104,7 @@ function isTried(outcome: UnitOutcome): boolean {
 }
 
 function isLate(outcome: UnitOutcome): boolean {
-  return outcome.kind === 'too_costly' && outcome.untried === 'late'
+  return outcome.kind === 'too_costly' && outcome.isLate === true
 }
 
 async function readExit(
@@ -149,13 +149,11 @@ const UNSUPPORTED = { kind: 'unsupported' } as const
 const UNTRIED = {
   late: 'It was not tried in time',
   omitted: `It was not tried, because the wallet has ${UNITS_MAX} positions that are worth more`,
-  suspected: 'It was not tried, because a contract that it depends on used up the gas of others',
 } as const
 
 /** Attributes what came of a unit, or says why it was not tried. */
 function attributeOutcome(exit: HoldingExit, rows: readonly Row[], outcome: UnitOutcome): UnitExit {
-  if (outcome.kind !== 'too_costly' || outcome.untried === undefined) return attribute(exit, rows, outcome)
-  return omit(exit, rows, UNTRIED[outcome.untried])
+  return isLate(outcome) ? omit(exit, rows, UNTRIED.late) : attribute(exit, rows, outcome)
 }
 
 function omit(exit: HoldingExit, rows: readonly Row[], detail: string): UnitExit {

@@ -4,6 +4,7 @@ import { forEachLimit } from '../../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
+import { groupBy } from '../../../lib/group_by.ts'
 import { type Block, isSameBlock } from '../../block.ts'
 import { type CallBlock, type Endpoint, RpcRefusedError, type StorageWord } from '../../rpc/client.ts'
 import { decodeLensPage } from '../cursor.ts'
@@ -11,7 +12,7 @@ import { type LensAccess, readByLens } from '../lens.ts'
 import { type Donor, findDonors } from './donor.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { decodeOutcome, type ExitUnit, encodeUnits, type StepOutcome } from './step.ts'
-import { createStrikes } from './strike.ts'
+import { createStrikes, listSuspects, type Strikes } from './strike.ts'
 
 /** Units in one call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
 const PAGE_SIZE = 25
@@ -19,6 +20,8 @@ const PAGE_SIZE = 25
 const LENDERS_MAX = 8
 /** Calls with loans that run at a time. */
 const CALLS_MAX = 4
+/** Gas of a step beside those that used up theirs: more than twice what positions take, staked ones too. */
+const FRUGAL_GAS = 500_000
 /** Size that stands for the lens' own code. */
 const OWN_CODE = 0xffff_ffff
 
@@ -45,8 +48,8 @@ export type UnitOutcome =
       /** Lenders that are made up, with their money. */
       readonly made: ReadonlySet<Address>
     }
-  /** `untried`: why it is too costly although it was not tried: the time was over, or by its suspects. */
-  | { readonly kind: 'too_costly'; readonly untried?: 'late' | 'suspected' }
+  /** `isLate`: it was not tried before the time was over. */
+  | { readonly kind: 'too_costly'; readonly isLate?: true }
   | { readonly kind: 'unsupported' }
 
 /** What came of an execution. */
@@ -60,7 +63,8 @@ export interface ExitOutcome {
 /**
  * Executes units as the wallet at one block, and undoes them. A unit with loans has a call of its own, so that no
  * lender takes part in it; the others share pages. A unit to which the wallet itself is a party is `unsupported`, one
- * that takes too much gas alone, depends on contracts that used it up before, or was not done in time, `too_costly`.
+ * that takes too much gas alone, or was not done in time, `too_costly`; one that depends on contracts that used it up before
+ * gets less of it.
  * Throws `RpcRefusedError` if the endpoint does not override code, `UpstreamError` if an answer is of another block, and as
  * `Endpoint.call`.
  */
@@ -156,22 +160,40 @@ export function decodeRun(
   }))
 }
 
-/** Runs pages one after the other: what used up the gas of two units is not called again. */
-export async function runPages(
+type Keep = (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => void
+
+/**
+ * Runs pages one after the other. Units that depend on what used up the gas of others come last, with less gas, which is
+ * enough for all but a few withdrawals: no contract keeps another's unit from being tried, or takes all the time. Units with
+ * other suspects take turns then.
+ */
+export async function runPages(placed: readonly PlacedUnit[], run: Run, keep: Keep): Promise<void> {
+  const struck = await runQueue(placed, { run, keep, strikes: createStrikes() })
+  const frugal = takeTurns(struck, ({ unit }) => listSuspects(unit).join()).map(({ unit, place }) => ({
+    unit: { ...unit, steps: unit.steps.map((step) => ({ ...step, gas: FRUGAL_GAS })) },
+    place,
+  }))
+  await runQueue(frugal, { run, keep: (page, results) => keep(page, results.map(toFrugalOutcome)) })
+}
+
+/** A step that took more than little gas may be an honest one. */
+function toFrugalOutcome(outcome: UnitOutcome): UnitOutcome {
+  if (outcome.kind !== 'run') return outcome
+  const steps = outcome.steps.map((step) => (step.kind === 'too_costly' ? ({ kind: 'suspected' } as const) : step))
+  return { ...outcome, steps }
+}
+
+/** Runs pages until no unit is left, and returns those that were struck meanwhile, which it leaves out. */
+async function runQueue(
   placed: readonly PlacedUnit[],
-  run: Run,
-  keep: (page: readonly PlacedUnit[], results: readonly UnitOutcome[]) => void,
-): Promise<void> {
-  const strikes = createStrikes()
+  { run, keep, strikes }: { readonly run: Run; readonly keep: Keep; readonly strikes?: Strikes },
+): Promise<readonly PlacedUnit[]> {
+  const struck = new Set<PlacedUnit>()
   let left = placed
   let pageSize = PAGE_SIZE
   while (left.length > 0) {
-    const struck = left.filter(({ unit }) => strikes.isStruck(unit))
-    keep(
-      struck,
-      struck.map(() => SUSPECTED),
-    )
-    left = left.filter((each) => !struck.includes(each))
+    for (const each of left) if (strikes?.isStruck(each.unit)) struck.add(each)
+    left = left.filter((each) => !struck.has(each))
     const page = left.slice(0, pageSize)
     const results = await runOrRefuse(page, run)
     if (results.length === 0 && page.length > 1) {
@@ -183,9 +205,17 @@ export async function runPages(
     left = left.slice(outcomes.length)
     for (const [index, { unit }] of page.entries()) {
       const outcome = outcomes[index]
-      if (outcome?.kind === 'run') strikes.note(unit, outcome.steps)
+      if (outcome?.kind === 'run') strikes?.note(unit, outcome.steps)
     }
   }
+  return [...struck]
+}
+
+/** The first of each group, then the second of each, and so on. */
+function takeTurns<T>(items: readonly T[], getGroup: (item: T) => string): T[] {
+  const groups = [...groupBy(items, getGroup).values()]
+  const longest = Math.max(0, ...groups.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, turn) => groups.flatMap((group) => group.slice(turn, turn + 1))).flat()
 }
 
 /** Runs a unit whose money others lend; the money of those loans that no contract gives is made up. */
@@ -242,8 +272,7 @@ function limitRunner(
 }
 
 const TOO_COSTLY: UnitOutcome = { kind: 'too_costly' }
-const LATE: UnitOutcome = { kind: 'too_costly', untried: 'late' }
-const SUSPECTED: UnitOutcome = { kind: 'too_costly', untried: 'suspected' }
+const LATE: UnitOutcome = { kind: 'too_costly', isLate: true }
 
 /** Size of the code at the wallet, bytes. */
 async function readCodeSize({ call }: LensAccess, { wallet, block }: ExitQuery): Promise<number> {

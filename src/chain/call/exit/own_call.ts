@@ -23,7 +23,7 @@ export async function callUnits(
     if (ownCall === undefined || listParties(unit).has(wallet.toLowerCase())) return
     outcomes[place] =
       clock.monotonicMs() >= untilMs
-        ? { kind: 'too_costly', untried: 'late' }
+        ? { kind: 'too_costly', isLate: true }
         : await readOwnCall(endpoint, { unit, ownCall }, shared)
   }
   const readOwnCall = async (

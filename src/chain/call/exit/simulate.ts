@@ -140,7 +140,7 @@ async function simulatePage(units: readonly ExitUnit[], context: UnitContext): P
 async function simulateUnit(unit: ExitUnit, { query, simulate, isLate }: UnitContext): Promise<UnitOutcome> {
   const known: Knowledge = { failed: new Map(unit.steps.flatMap(refuseSale)), answers: new Map(), lenders: new Map() }
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    if (isLate()) return { kind: 'too_costly', untried: 'late' }
+    if (isLate()) return { kind: 'too_costly', isLate: true }
     const plan = planUnit(unit, query, known)
     const results = await simulate(plan.flatMap(({ calls }) => calls.map(({ call }) => call)))
     const outcomes = readPlan(plan, results, known)

@@ -52,6 +52,8 @@ export interface ExitStep {
   readonly tokens: readonly Address[]
   /** True if it is only tried after the step before it failed. @default {false} */
   readonly isFallback?: boolean
+  /** The most that it may take. @default {1,500,000} */
+  readonly gas?: number
   /**
    * Contracts of a step that may be hostile: of steps in one call with the same ones, none is tried after two that used up
    * their gas, and none with any after ten. @default {[]}
@@ -96,7 +98,7 @@ export type StepOutcome =
     }
   /** `reason`: the first 255 bytes of what the contract said, or the token to the last lender that has the money. */
   | { readonly kind: 'reverted' | 'unfunded'; readonly reason: Hex }
-  /** `suspected`: not tried, because what it depends on used up the gas of others. */
+  /** `suspected`: not tried, or with little gas, because what it depends on used up the gas of others. */
   | { readonly kind: 'too_costly' | 'suspected' | 'skipped' | 'unreadable' }
 
 /** Gas of one step: positions take up to 191,000, an odd hook or token a multiple. */
@@ -149,14 +151,14 @@ function findGroup(suspects: readonly Address[], groups: EncodingContext['groups
 }
 
 function encodeStep(
-  { calls, loan, tokens: watched, isFallback = false, suspects = [] }: ExitStep,
+  { calls, loan, tokens: watched, isFallback = false, gas = STEP_GAS, suspects = [] }: ExitStep,
   { wallet, tokens, groups }: EncodingContext,
 ): string {
   const indexes = watched.map((token) => pack(tokens.indexOf(token), 1)).join('')
   const lent = loan === undefined ? '' : encodeLoan(loan)
   const body = pack(watched.length, 1) + indexes + lent + calls.map((call) => encodeExitCall(call, wallet)).join('')
   const flags = (isFallback ? FLAGS.fallback : 0) + 2 * findGroup(suspects, groups)
-  return pack(flags, 1) + pack(STEP_GAS, 3) + pack(body.length / 2, 2) + body
+  return pack(flags, 1) + pack(gas, 3) + pack(body.length / 2, 2) + body
 }
 
 function encodeLoan({ token, amount, lenders = [] }: ExitLoan): string {

@@ -11,6 +11,9 @@ interface Strike {
   count: number
 }
 
+/** What counts strikes. */
+export type Strikes = ReturnType<typeof createStrikes>
+
 /** Counts units whose gas was used up, by what may have done it, so that no hostile contract takes all the time. */
 export function createStrikes() {
   const strikes = new Map<string, Strike>()
@@ -40,6 +43,7 @@ export function createStrikes() {
   }
 }
 
-function listSuspects({ suspects = [] }: ExitUnit): string[] {
+/** A unit's suspects, in one order. */
+export function listSuspects({ suspects = [] }: ExitUnit): string[] {
   return [...new Set(suspects.map((each) => each.toLowerCase()))].sort()
 }

@@ -30,7 +30,7 @@ interface AloneOutcome {
 /**
  * Executes each unit as the wallet from the state of one block, whatever the others do, and undoes it; 25 in a call, of
  * which the first may be bundled. A unit to which the wallet itself is a party is `unsupported`, one that takes too much gas
- * alone or depends on contracts that used it up before `too_costly`. Throws `RpcRefusedError` if the endpoint does not
+ * alone `too_costly`. Throws `RpcRefusedError` if the endpoint does not
  * override code, `UpstreamError` if an answer is of another block.
  */
 export async function tryUnitsAlone(

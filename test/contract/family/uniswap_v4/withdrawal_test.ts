@@ -254,7 +254,7 @@ test(
       if (isHarmed) expect(said).toEqual({ error: expect.stringMatching(/^(reverts|unsupported)$/) })
       else expect(said).toEqual(toWithdrawal(paid[index]))
     }
-    // More of them than a page holds: what used up the gas of two is called no more.
+    // More of them than a page holds: what used up the gas of two gets less of it.
     const worst = changes[2]
     if (worst === undefined) throw new Error('Cannot find the pool that loops')
     const { pool } = worst as V4Change & { readonly pool: V4PoolOf }
@@ -263,7 +263,7 @@ test(
     const terms = await listTerms([...many, good])
     faulty.reset()
     const crowded = await withdraw(owner, terms)
-    expect(faulty.seen.filter(({ method }) => method === 'eth_call').length).toBeLessThanOrEqual(2)
+    expect(faulty.seen.filter(({ method }) => method === 'eth_call').length).toBeLessThanOrEqual(4)
     const [real] = await v4.realBurns([{ pool: v4.pools.feeTaking, owner, tokenId: good }])
     expect(crowded.byId.get(good)).toEqual(toWithdrawal(real))
     expect(many.map((id) => crowded.byId.get(id))).toEqual(many.map(() => UNSUPPORTED))
