@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
-import { type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
+import { type ExitOutcome, type ExitQuery, executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
 import { callUnits } from '../../chain/call/exit/own_call.ts'
-import { simulateAgreed } from '../../chain/call/exit/simulate_agreed.ts'
+import { runAgreed } from '../../chain/call/exit/run_agreed.ts'
+import { simulateUnits } from '../../chain/call/exit/simulate.ts'
 import { type Endpoint, isUnavailable, type ReadOptions } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
@@ -62,8 +63,10 @@ export function createExitReader(options: {
   readonly clock: Clock
   /** True if an answer is recorded: calls of lenses alone can be replayed. @default {false} */
   readonly isRecorded?: boolean
+  /** True if two endpoints must come to the same, however it is executed; else the chain is noted for the work. @default {false} */
+  readonly isCompared?: boolean
 }): ExitReader {
-  const { clients, clock, isRecorded = false } = options
+  const { clients, clock, isRecorded = false, isCompared = false } = options
   return {
     async read({ wallet, read, rows }, work) {
       const { exits } = read ?? {}
@@ -80,7 +83,7 @@ export function createExitReader(options: {
         if (client === undefined) return undefined
         const query = { wallet: wallet as Address, units, lenders: exits.lenders, block: exits.block, clock, untilMs }
         const reading = { work, budgetMs: BUDGET_MS, ...(exits.past && { past: exits.past }) }
-        return await tryUnits(client, { query, isRecorded }, reading)
+        return await tryUnits(client, { query, isRecorded, isCompared }, reading)
       }
       const found = await readExit(rows, exits?.list() ?? [], run)
       return { ...found, isExecuted }
@@ -195,10 +198,17 @@ async function settle(
  */
 async function tryUnits(
   client: FinanceClient,
-  { query, isRecorded }: { readonly query: ExitQuery; readonly isRecorded: boolean },
+  {
+    query,
+    isRecorded,
+    isCompared,
+  }: { readonly query: ExitQuery; readonly isRecorded: boolean; readonly isCompared: boolean },
   options: ReadOptions,
 ): Promise<ExecutedUnits | undefined> {
-  const executed = await tryEndpoints(client, (endpoint, work) => executeUnits(endpoint, query, work), options)
+  const toAgreed = { ...options, untilMs: query.untilMs, isPatient: isCompared }
+  const run = (attempt: (endpoint: Endpoint, work: Work) => Promise<ExitOutcome>) =>
+    isCompared ? runAgreed(client, attempt, toAgreed) : client.read(attempt, options)
+  const executed = await unlessRefused(() => run((endpoint, work) => executeUnits(endpoint, query, work)), options)
   if (isRecorded) refuseLate(executed?.units ?? [], query.wallet)
   if (executed?.hasOwnCode === false) return { units: executed.units, executedAs: 'own_code' }
   const replaced: ExecutedUnits | undefined = executed && { units: executed.units, executedAs: 'replaced_code' }
@@ -206,12 +216,12 @@ async function tryUnits(
   let hasFailed = false
   /** Another way only confirms what was executed, if anything was: its failure is then none of the answer. */
   const tryOther = async (
-    read: () => Promise<readonly UnitOutcome[]>,
+    read: () => Promise<ExitOutcome>,
     executedAs: Execution,
   ): Promise<ExecutedUnits | undefined> => {
     try {
-      const units = await unlessRefused(read, options)
-      return units && { units, executedAs }
+      const outcome = await unlessRefused(read, options)
+      return outcome && { units: outcome.units, executedAs }
     } catch (error) {
       const isNeeded = replaced === undefined || options.work.signal.aborted
       if (isNeeded || !(error instanceof UnavailableError)) throw error
@@ -219,14 +229,16 @@ async function tryUnits(
       return undefined
     }
   }
-  const simulated = await tryOther(() => simulateAgreed(client, query, options), 'simulated')
+  const toOutcome = (units: readonly UnitOutcome[]): ExitOutcome => ({ units, hasOwnCode: false })
+  const simulate = async (endpoint: Endpoint, work: Work) => toOutcome(await simulateUnits(endpoint, query, work))
+  const simulated = await tryOther(() => runAgreed(client, simulate, toAgreed), 'simulated')
   if (replaced !== undefined) {
     if (simulated !== undefined && isAsFull(simulated, replaced)) return simulated
     return { ...replaced, isMakeshift: hasFailed || simulated?.units.some(isLate) === true }
   }
   if (simulated?.units.some(isTried)) return simulated
-  const call = () => client.read((endpoint, work) => callUnits(endpoint, query, work), options)
-  const called = await tryOther(call, 'protocol_multicall')
+  const call = async (endpoint: Endpoint, work: Work) => toOutcome(await callUnits(endpoint, query, work))
+  const called = await tryOther(() => run(call), 'protocol_multicall')
   return [called, simulated].find((each) => each?.units.some(({ kind }) => kind !== 'unsupported'))
 }
 

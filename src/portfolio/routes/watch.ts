@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Address } from 'viem'
+import { noteWitnesses } from '../../chain/past/quorum.ts'
 import {
   type ConfirmedFigures,
   SAMPLING,
@@ -13,13 +14,13 @@ import { formatUsdE6 } from '../../finance/figure.ts'
 import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { evmAddress } from '../../http/request/input.ts'
 import { mapChunks } from '../../lib/async/parallel.ts'
-import { limitWork, type Work } from '../../lib/async/work.ts'
+import { limitWork, tellUnwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { CodedError } from '../../lib/error.ts'
 import { rational } from '../../lib/number/rational.ts'
 import { sumArrived } from '../exit/present.ts'
 import { createExitReader } from '../exit/read.ts'
-import type { AssetReader } from '../read/read_chain.ts'
+import type { AssetReader, ChainAssets } from '../read/read_chain.ts'
 import { readWalletExit } from './exit.ts'
 import type { Portfolio } from './rows.ts'
 
@@ -49,20 +50,26 @@ export function createWatcher(options: {
 
   async function readWallet(wallet: Address, { client, block }: WatchTarget, work: Work): Promise<ConfirmedFigures> {
     const dated = toDatedClient(toBackgroundClient(client))
-    const exits = createExitReader({ clients: new Map([[client.chain.id, dated]]), clock })
+    const exits = createExitReader({ clients: new Map([[client.chain.id, dated]]), clock, isCompared: true })
     const reader: Portfolio['reader'] = {
-      read: async (_, within) => ({
-        reads: [await assets.read({ client: dated, wallet, tokens: [], block }, within)],
-        unread: [],
-      }),
+      async read(_, within) {
+        const options = { toText: toComparedText, work: within }
+        const { value, endpoints } = await assets.readAgreed({ client: dated, wallet, tokens: [], block }, options)
+        noteWitnesses(client, endpoints.length, within)
+        return { reads: [{ ...value, untilMs: 0 }], unread: [] }
+      },
     }
     const target = { portfolio: () => ({ ...portfolio, reader }), exits: () => exits }
     const query = { wallet, chain_id: client.chain.id, at_block: Number(block.number) }
-    const read = await readWalletExit(target, query, work)
-    return toFigures(read.exit.isExecuted ? sumArrived(read) : undefined)
+    const { value: read, unwitnessed } = await tellUnwitnessed(work, (own) => readWalletExit(target, query, own))
+    const isOneWord = unwitnessed.size > 0 && client.chain.rpcUrls.length > 1
+    return toFigures(read.exit.isExecuted && !isOneWord ? sumArrived(read) : undefined)
   }
 
-  /** A wallet that cannot be read, or not in time, is unknown, so that it stops no other. */
+  /**
+   * A wallet that cannot be read, or not in time, is unknown, so that it stops no other; so is one of which a single endpoint
+   * alone tells, unless the chain has no other.
+   */
   async function readOrMiss({ wallet }: WatchSubject, target: WatchTarget, work: Work): Promise<ConfirmedFigures> {
     const limited = limitWork(work, clock.timeout(WALLET_MS))
     try {
@@ -84,6 +91,11 @@ export function createWatcher(options: {
         work,
       ),
   }
+}
+
+/** What endpoints compare of a wallet: all that its exit is made of. */
+function toComparedText({ assets, omitted }: ChainAssets): string {
+  return JSON.stringify([assets, omitted], (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }
 
 /** What arrives of a wallet, in millionths of a US dollar, as figures; undefined if it is unknown. */

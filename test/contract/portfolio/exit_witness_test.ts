@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
+import { readLatestBlock } from '../../../src/chain/evm/read_block.ts'
 import { createQuorumClient } from '../../../src/chain/quorum/quorum_client.ts'
 import { createWitnessedClient } from '../../../src/chain/quorum/witnessed_client.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
+import { createWork } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -146,9 +148,52 @@ test('with a quorum, as many endpoints simulate the same, or the chain cannot be
   simulateAlone()
   expect(await ask(2, { quorum: 2 })).toMatchObject({ executed_as: 'simulated', unwitnessed: undefined })
   simulateAlone(undefined, 'refuses')
-  expect(await ask(2, { quorum: 2 }).catch(String)).toContain('2 endpoints must simulate the same, and 1 did')
+  expect(await ask(2, { quorum: 2 }).catch(String)).toContain(
+    '2 endpoints must run it with the same outcome, and 1 did',
+  )
   simulateAlone(lowerLast)
   expect(await ask(2, { quorum: 2 }).catch(String)).toContain('contradict each other')
   expect(await ask(3, { quorum: 2 })).toMatchObject({ executed_as: 'simulated', unwitnessed: undefined })
   for (const rpc of faulty) rpc.rule(() => undefined)
 }, 30_000)
+
+/** What triggers see of the wallet at a sample over so many endpoints; null if it is missed. */
+async function sample(endpoints: number) {
+  const rpcUrls = faulty.slice(0, endpoints).map(({ url }) => url)
+  const chain = createDevnetChain(devnet, { rpcUrls, maxBlockAgeSec: 10 * DAY_SEC, blockTimeMs: 1_000 })
+  const client = createWitnessedClient(createChainClient({ chain, clock, log: silentLog }))
+  clients.push(client)
+  const watcher = createPortfolio([client], { clock }).watched.watcher?.()
+  if (watcher === undefined || !('chainIds' in watcher)) throw new Error('Cannot find the watcher')
+  const work = createWork(new AbortController().signal)
+  const newest = await client.read((endpoint, own) => readLatestBlock(endpoint, 10, own), { work })
+  const [figures] = await watcher.confirm([{ wallet: WALLET }], { client, block: newest }, work)
+  return figures === 'gone' ? figures : figures?.text('exit_usd')
+}
+
+test('a sample of a trigger needs two endpoints that execute the same, or is missed', async () => {
+  const rule = (each: Parameters<FaultyRpc['rule']>[0]) => {
+    for (const rpc of faulty) rpc.rule(each)
+  }
+  rule(() => undefined)
+  const honest = await sample(2)
+  expect(Number(honest)).toBeGreaterThan(1_000)
+  lieAboutExits()
+  expect(await sample(2)).toBeNull()
+  expect(await sample(3)).toBe(honest)
+  // The only endpoint of a chain is believed, as in answers.
+  expect(await sample(1)).not.toBeNull()
+  faulty[0]?.rule((request) => (isExit(request) ? { kind: 'http', status: 503, body: '' } : undefined))
+  expect(await sample(2)).toBeNull()
+  expect(await sample(3)).toBe(honest)
+  // The book of a sample is compared too.
+  faulty[0]?.rule(({ method }) => (method === 'eth_call' ? { kind: 'http', status: 503, body: '' } : undefined))
+  expect(await sample(2)).toBeNull()
+  simulateAlone()
+  expect(await sample(2)).toBe(honest)
+  simulateAlone(lowerLast)
+  expect(await sample(2)).toBeNull()
+  simulateAlone(undefined, 'refuses')
+  expect(await sample(2)).toBeNull()
+  rule(() => undefined)
+}, 60_000)

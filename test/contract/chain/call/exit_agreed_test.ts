@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import { simulateAgreed } from '../../../../src/chain/call/exit/simulate_agreed.ts'
+import { runAgreed } from '../../../../src/chain/call/exit/run_agreed.ts'
+import { simulateUnits } from '../../../../src/chain/call/exit/simulate.ts'
 import type { ExitUnit } from '../../../../src/chain/call/exit/step.ts'
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
@@ -48,7 +49,11 @@ async function simulate(units: readonly ExitUnit[], agreed = 1) {
   try {
     const block = await readLatestBlock(chain.endpoint, 1, work)
     const query = { wallet, units, lenders: [], block, clock, untilMs: clock.monotonicMs() + MINUTE_MS }
-    const outcomes = await simulateAgreed({ ...client, agreed }, query, { work, budgetMs: MINUTE_MS })
+    const { units: outcomes } = await runAgreed(
+      { ...client, agreed },
+      async (endpoint, own) => ({ units: await simulateUnits(endpoint, query, own), hasOwnCode: false }),
+      { work, budgetMs: MINUTE_MS, untilMs: query.untilMs },
+    )
     return { kinds: outcomes.map(({ kind }) => kind), unwitnessed: [...work.unwitnessed] }
   } finally {
     client.close()
@@ -66,7 +71,7 @@ test('an endpoint that ran nothing is no witness of what another ran', async () 
   for (const rpc of [chain.rpc, other]) {
     rpc.rule(refuseSize)
     expect(await simulate([pay(1n)])).toEqual({ kinds: ['run'], unwitnessed: [1] })
-    await expect(simulate([pay(1n)], 2)).rejects.toThrow('2 endpoints must simulate the same, and 1 did')
+    await expect(simulate([pay(1n)], 2)).rejects.toThrow('2 endpoints must run it with the same outcome, and 1 did')
     rpc.rule(() => undefined)
   }
 })

@@ -29,13 +29,13 @@ function startReading(slow: readonly number[]) {
   const clock = createTestClock()
   const wallets = Array.from({ length: SAMPLING.subjectsMax }, (_, index) => pad(toHex(index), { size: 20 }))
   const reader = {
-    read: async ({ wallet }, { signal }) => {
-      if (!slow.some((index) => wallets[index] === wallet)) return EMPTY
+    readAgreed: async ({ wallet }, { work: { signal } }) => {
+      if (!slow.some((index) => wallets[index] === wallet)) return { value: EMPTY, endpoints: [0, 1] }
       return await new Promise((_, reject) =>
         signal.addEventListener('abort', () => reject(new AbortedError('The caller left'))),
       )
     },
-  } as Pick<AssetReader, 'read'> as AssetReader
+  } as Pick<AssetReader, 'readAgreed'> as AssetReader
   const watcher = createWatcher({
     portfolio: { listFamilies: () => [], listTokenLists: () => [], listOmitted: () => [] },
     reader,

@@ -3,43 +3,52 @@ import { limitWork, noteUnwitnessed, type Work } from '../../../lib/async/work.t
 import { findMajority, LATE_MS, QUORUM } from '../../past/quorum.ts'
 import { type ChainClient, ChainUnavailableError, type Endpoint, type ReadOptions } from '../../rpc/client.ts'
 import { EndpointError } from '../../rpc/error.ts'
-import type { ExitQuery, UnitOutcome } from './execute.ts'
-import { simulateUnits } from './simulate.ts'
+import type { ExitOutcome, UnitOutcome } from './execute.ts'
 
-/** What one endpoint simulated. */
-interface Simulation {
+/** What came of units at one endpoint. */
+interface EndpointOutcome extends ExitOutcome {
   readonly endpoint: number
-  readonly units: readonly UnitOutcome[]
+}
+
+/** Runs units at one endpoint. */
+type RunUnits = (endpoint: Endpoint, work: Work) => Promise<ExitOutcome>
+
+/** How units are compared. */
+interface AgreementOptions extends ReadOptions {
+  /** Monotonic time by the client's clock, milliseconds, after which no further endpoint is asked. */
+  readonly untilMs: number
+  /** True to wait for the other endpoints as long as the work may take, not only for a second. @default {false} */
+  readonly isPatient?: boolean
 }
 
 /**
- * Simulates units at two endpoints at the same time, or as many as the chain's quorum, and at further ones if they differ:
- * calls are compared by quorums, but simulations are not. Where a second one does not simulate a unit, or not within a second,
- * the word of the first counts, and is noted for the work. Throws `ChainUnavailableError` if endpoints contradict each other
- * and none is left to decide, or are fewer than the quorum; else as `ChainClient.read`.
+ * Runs units at two endpoints at the same time, or as many as the chain's quorum, and at further ones if they differ: for
+ * what quorums do not compare, such as simulations. Where a second one does not run a unit, or not within a second, the word
+ * of the first counts, and is noted for the work. Throws `ChainUnavailableError` if endpoints contradict each other and none
+ * is left to decide, or are fewer than the quorum; else as `ChainClient.read`.
  */
-export async function simulateAgreed(
+export async function runAgreed(
   client: ChainClient,
-  query: ExitQuery,
-  { work, ...reading }: ReadOptions,
-): Promise<readonly UnitOutcome[]> {
+  runUnits: RunUnits,
+  { work, untilMs, isPatient = false, ...reading }: AgreementOptions,
+): Promise<ExitOutcome> {
   const { chain, agreed = 1, clock } = client
   const quorum = Math.max(QUORUM, agreed)
   const over = new AbortController()
   const until = limitWork(work, over.signal)
   /** Reader by index of an endpoint that is asked: no other asks it meanwhile, but for the first, which may ask any. */
   const readers = new Map<number, number>()
-  const answers: Simulation[] = []
+  const answers: EndpointOutcome[] = []
 
   const createAttempt =
     (reader: number) =>
-    async (endpoint: Endpoint, within: Work): Promise<Simulation> => {
+    async (endpoint: Endpoint, within: Work): Promise<EndpointOutcome> => {
       const { index } = endpoint
       const hasAnswered = answers.some((each) => each.endpoint === index)
       if (reader > 0 && (hasAnswered || (readers.get(index) ?? reader) !== reader))
         throw new EndpointError('pruned', 'Another reader asks the endpoint')
       readers.set(index, reader)
-      return { endpoint: index, units: await simulateUnits(endpoint, query, within) }
+      return { endpoint: index, ...(await runUnits(endpoint, within)) }
     }
   const release = (reader: number) => {
     for (const [index, owner] of readers) if (owner === reader) readers.delete(index)
@@ -57,10 +66,11 @@ export async function simulateAgreed(
     const own = await first
     release(0)
     if (answers.every(({ endpoint }) => endpoint !== own.endpoint)) answers.unshift(own)
-    await withTimeout(Promise.all(others), { ms: LATE_MS, clock }).catch(() => {})
+    const lateMs = isPatient ? Math.max(0, untilMs - clock.monotonicMs()) : LATE_MS
+    await withTimeout(Promise.all(others), { ms: lateMs, clock }).catch(() => {})
     for (let reader = quorum; reader < quorum + chain.rpcUrls.length; reader++) {
       const countBefore = answers.length
-      const isOver = vote(answers).witnesses >= quorum || clock.monotonicMs() >= query.untilMs
+      const isOver = vote(answers).witnesses >= quorum || clock.monotonicMs() >= untilMs
       if (!isOver) await askOther(reader)
       if (answers.length === countBefore) break
     }
@@ -71,40 +81,43 @@ export async function simulateAgreed(
   }
 }
 
-/** Chooses what most endpoints simulated. */
-function settle(client: ChainClient, answers: readonly Simulation[], work: Work): readonly UnitOutcome[] {
+/** Chooses what came of units at most endpoints. */
+function settle(client: ChainClient, answers: readonly EndpointOutcome[], work: Work): ExitOutcome {
   const { chain, agreed = 1, log } = client
-  const { units, witnesses, differing } = vote(answers)
+  const { witnesses, differing, ...outcome } = vote(answers)
   if (differing.size > 0) {
     const wrong = answers.filter((each) => witnesses < QUORUM || differing.has(each))
     const endpoints = wrong.map(({ endpoint }) => endpoint + 1)
-    log.warn({ msg: 'RPC endpoints contradicted others about a simulation', chainId: chain.id, endpoints })
+    log.warn({ msg: 'RPC endpoints contradicted others about an exit', chainId: chain.id, endpoints })
   }
-  const told = `Cannot believe the simulation on chain ${chain.id} (${chain.name}): `
+  const told = `Cannot believe the exit on chain ${chain.id} (${chain.name}): `
   if (differing.size > 0 && witnesses < QUORUM)
     throw new ChainUnavailableError('disputed', `${told}its endpoints contradict each other`)
   if (witnesses < agreed)
-    throw new ChainUnavailableError('quorum', `${told}${agreed} endpoints must simulate the same, and ${witnesses} did`)
+    throw new ChainUnavailableError(
+      'quorum',
+      `${told}${agreed} endpoints must run it with the same outcome, and ${witnesses} did`,
+    )
   if (witnesses < QUORUM) noteUnwitnessed(work, [chain.id])
-  return units
+  return outcome
 }
 
 /** What most endpoints say. */
-interface Vote {
-  readonly units: readonly UnitOutcome[]
+interface Vote extends ExitOutcome {
   /** The fewest endpoints that a unit rests on. */
   readonly witnesses: number
-  /** Those that simulated a unit in another way. */
-  readonly differing: ReadonlySet<Simulation>
+  /** Those where something else came of a unit, or other code stood at the wallet. */
+  readonly differing: ReadonlySet<EndpointOutcome>
 }
 
 /**
  * Finds what came of each unit at most of the endpoints where it ran: they may grant different gas and time, and one that
  * did not run it is no witness of it.
  */
-function vote(answers: readonly Simulation[]): Vote {
-  const differing = new Set<Simulation>()
-  let witnesses = answers.length
+function vote(answers: readonly EndpointOutcome[]): Vote {
+  const coded = findMajority(answers, (a, b) => a.hasOwnCode === b.hasOwnCode)
+  const differing = new Set(answers.filter((each) => !coded.includes(each)))
+  let witnesses = coded.length
   const units = (answers[0]?.units ?? []).map((unit, index): UnitOutcome => {
     const ballots = answers.flatMap((answer) => {
       const outcome = answer.units[index]
@@ -117,7 +130,7 @@ function vote(answers: readonly Simulation[]): Vote {
     for (const { answer, text } of ballots) if (text !== chosen.text) differing.add(answer)
     return chosen.outcome
   })
-  return { units, witnesses, differing }
+  return { units, hasOwnCode: coded[0]?.hasOwnCode ?? false, witnesses, differing }
 }
 
 function toText(outcome: UnitOutcome): string {
