@@ -79,8 +79,8 @@ describe.each(WORLDS.map((world) => [world.generation, world] as const))('genera
       expect([vector.id, ...fees]).toEqual([vector.id, ...vector.collect.paid])
       executed++
     }
-    expect(executed).toBeGreaterThan(15)
-    expect(staked.length).toBeGreaterThan(45)
+    expect(executed).toBeGreaterThan(8)
+    expect(staked.length).toBeGreaterThan(25)
   })
 
   test('rewards are what claiming and withdrawing paid, each at its own time', async () => {
@@ -104,6 +104,9 @@ describe.each(WORLDS.map((world) => [world.generation, world] as const))('genera
       if (penalty !== '0') penalties++
     }
     expect(moments.length).toBe(3 * staked.length)
+    // A change of staked liquidity counts its reward, which `earned` leaves out and claiming pays.
+    const counted = staked.filter(({ gaugePosition }) => gaugePosition?.rewards !== '0')
+    expect(counted.length > 0).toBe(world.generation === 'first')
     expect(penalties > 0).toBe(world.generation === 'v3')
   })
 })
