@@ -14,6 +14,7 @@ export const GAUGE_ABI = parseAbi([
   'function withdraw(uint256 tokenId)',
   'function getReward(uint256 tokenId)',
   'function earned(address wallet, uint256 tokenId) returns (uint256)',
+  'function decreaseStakedLiquidity(uint256 tokenId, uint128 liquidity, uint256, uint256, uint256)',
 ])
 const ABI = parseAbi([
   'function approve(address spender, uint256 value)',
@@ -64,6 +65,8 @@ export interface SlipstreamDevnet {
   /** Takes a position out of the gauge, with its reward. */
   unstake(owner: Address, tokenId: bigint): Transaction
   claim(owner: Address, tokenId: bigint): Transaction
+  /** Takes liquidity from a staked position, as gauges of the first generation can. */
+  decreaseStaked(owner: Address, tokenId: bigint, liquidity: bigint): Transaction
   /** Makes the gauge pay for a period, beside what is left of the one before. */
   pay(): readonly Transaction[]
   /** Sets the part of a reward, in basis points, that is lost within so many seconds after staking. */
@@ -139,6 +142,15 @@ export async function addSlipstream(devnet: Devnet, { firstId = 1n } = {}): Prom
     ],
     unstake: (from, tokenId) => toGaugeCall(from, gauge, 'withdraw', tokenId),
     claim: (from, tokenId) => toGaugeCall(from, gauge, 'getReward', tokenId),
+    decreaseStaked: (from, tokenId, liquidity) => ({
+      from,
+      to: gauge,
+      data: encodeFunctionData({
+        abi: GAUGE_ABI,
+        functionName: 'decreaseStakedLiquidity',
+        args: [tokenId, liquidity, 0n, 0n, maxUint256],
+      }),
+    }),
     pay,
     setPenalty: (bps, sec) =>
       call(GAUGE_FACTORY, { functionName: 'setPenalty', args: [pool.address, BigInt(bps), BigInt(sec)] }),

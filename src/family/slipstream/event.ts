@@ -19,9 +19,10 @@ const ONE_WORD = /^0x[0-9a-f]{64}$/
 /**
  * What a gauge pays to a wallet: `ClaimRewards` has what was transferred. A claim counts the growth until its block and
  * pays all that is counted, so that the words of a position before and after tell what it was paid, with what it
- * forfeited. They stand still while no event of its wallet comes.
+ * forfeited. They stand still while no event of its wallet comes and its liquidity, which gauges of the first generation
+ * can change, stays.
  *
- * Source: `CLGauge._updateRewards`, `_getReward`.
+ * Source: `CLGauge._updateRewards`, `_getReward`; of v1.1.1 also `increaseStakedLiquidity`, `decreaseStakedLiquidity`.
  */
 const PAYMENTS: WalletPayments = {
   streamName: 'slipstream_wallet',
@@ -33,6 +34,7 @@ const PAYMENTS: WalletPayments = {
     growth: toFunctionSelector('rewardGrowthInside(uint256)'),
     owed: toFunctionSelector('rewards(uint256)'),
     token: toFunctionSelector('rewardToken()'),
+    manager: toFunctionSelector('nft()'),
     count: toFunctionSelector('stakedLength(address)'),
     item: toFunctionSelector('stakedByIndex(address,uint256)'),
   },

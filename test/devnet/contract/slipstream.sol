@@ -13,6 +13,10 @@ interface IStakedPool {
     function slot0() external view returns (uint160, int24, uint16, uint16, uint16, bool);
 }
 
+interface IGauge {
+    function isOpen() external view returns (bool);
+}
+
 interface IEnumeratedManager {
     function ownerOf(uint256) external view returns (address);
     function positions(uint256) external view returns (uint256[12] memory);
@@ -203,7 +207,7 @@ contract SlipstreamManager is Front {
         uint256[12] memory w = abi.decode(run(abi.encodeCall(IEnumeratedManager.positions, id)), (uint256[12]));
         address pool =
             _factory.getPool(address(uint160(w[2])), address(uint160(w[3])), int24(int256(w[4])));
-        if (IStakedPool(pool).gauge() != owner) return run(input);
+        if (IStakedPool(pool).gauge() != owner || IGauge(owner).isOpen()) return run(input);
         require(isCollect && msg.sender == owner, 'staked');
         // The gauge has just touched its position in the pool.
         Position storage position = _positions[id];

@@ -20,7 +20,16 @@ interface IStakableManager is IEnumeratedManager {
         uint128 amount1Max;
     }
 
+    struct DecreaseLiquidityParams {
+        uint256 tokenId;
+        uint128 liquidity;
+        uint256 amount0Min;
+        uint256 amount1Min;
+        uint256 deadline;
+    }
+
     function collect(CollectParams calldata params) external;
+    function decreaseLiquidity(DecreaseLiquidityParams calldata params) external;
     function transferFrom(address from, address to, uint256 id) external;
 }
 
@@ -82,7 +91,9 @@ contract SlipstreamGauge {
     address public immutable rewardToken;
     address public immutable voter;
     SlipstreamGaugeFactory public immutable gaugeFactory;
-    IStakableManager private immutable _manager;
+    IStakableManager public immutable nft;
+    /// What it holds is the manager's in the pool while its liquidity changes.
+    bool public isOpen;
     SlipstreamStakes private _stakes;
     uint256 public rewardRate;
     mapping(uint256 id => uint256) public rewards;
@@ -100,7 +111,7 @@ contract SlipstreamGauge {
 
     constructor(address pool_, address manager, address reward, address voter_) {
         (pool, rewardToken, voter) = (pool_, reward, voter_);
-        (gaugeFactory, _manager) = (SlipstreamGaugeFactory(msg.sender), IStakableManager(manager));
+        (gaugeFactory, nft) = (SlipstreamGaugeFactory(msg.sender), IStakableManager(manager));
     }
 
     function begin(SlipstreamStakes stakes) external {
@@ -134,11 +145,11 @@ contract SlipstreamGauge {
     }
 
     function deposit(uint256 id) external {
-        require(_manager.ownerOf(id) == msg.sender, 'not the owner');
+        require(nft.ownerOf(id) == msg.sender, 'not the owner');
         (int24 tickLower, int24 tickUpper, uint128 liquidity) = readRange(id);
         require(liquidity > 0, 'no liquidity');
         collect(id);
-        _manager.transferFrom(msg.sender, address(this), id);
+        nft.transferFrom(msg.sender, address(this), id);
         move(tickLower, tickUpper, int128(liquidity));
         _staked[msg.sender].push(id);
         _places[id] = _staked[msg.sender].length;
@@ -154,12 +165,27 @@ contract SlipstreamGauge {
         pay(id);
         move(tickLower, tickUpper, -int128(liquidity));
         forget(id);
-        _manager.transferFrom(address(this), msg.sender, id);
+        nft.transferFrom(address(this), msg.sender, id);
         emit Withdraw(msg.sender, id, liquidity);
     }
 
     function getReward(uint256 id) external {
         pay(id);
+    }
+
+    /// Takes liquidity from what is staked, and pays it; its reward is counted and not paid. Only the first generation of
+    /// gauges has this.
+    function decreaseStakedLiquidity(uint256 id, uint128 liquidity, uint256, uint256, uint256) external {
+        earned(msg.sender, id);
+        (int24 tickLower, int24 tickUpper, uint128 staked) = readRange(id);
+        IGaugedPool(pool).burn(tickLower, tickUpper, 0);
+        collect(id);
+        move(tickLower, tickUpper, -int128(staked));
+        isOpen = true;
+        nft.decreaseLiquidity(IStakableManager.DecreaseLiquidityParams(id, liquidity, 0, 0, block.timestamp));
+        collect(id);
+        isOpen = false;
+        move(tickLower, tickUpper, int128(staked - liquidity));
     }
 
     /// Counts the reward until now, and answers it before any penalty. Slipstream's changes nothing.
@@ -190,7 +216,7 @@ contract SlipstreamGauge {
     }
 
     function collect(uint256 id) private {
-        _manager.collect(
+        nft.collect(
             IStakableManager.CollectParams(id, msg.sender, type(uint128).max, type(uint128).max)
         );
     }
@@ -210,7 +236,7 @@ contract SlipstreamGauge {
     }
 
     function readRange(uint256 id) private view returns (int24 tickLower, int24 tickUpper, uint128 liquidity) {
-        uint256[12] memory w = _manager.positions(id);
+        uint256[12] memory w = nft.positions(id);
         return (int24(int256(w[5])), int24(int256(w[6])), uint128(w[7]));
     }
 }

@@ -127,6 +127,8 @@ export interface WalletPayments {
     readonly owed: Hex
     /** The token of all payments; it takes nothing. */
     readonly token: Hex
+    /** The manager of its positions; it takes nothing. */
+    readonly manager: Hex
     /** How many positions of a wallet there are, and one of them; they take the wallet, and a place. */
     readonly count: Hex
     readonly item: Hex

@@ -11,7 +11,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
-import { addSlipstream, type SlipstreamDevnet } from '../../../devnet/slipstream.ts'
+import { addSlipstream, readLiquidity, type SlipstreamDevnet } from '../../../devnet/slipstream.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
@@ -205,9 +205,12 @@ test('claims of several positions in one block are told apart by the state, a wi
   for (const id of [moved, other]) expect((await ask<Pnl>(pnl, id))['pnl_with_rewards_missing']).toBeNull()
 }, 60_000)
 
-test('claims that cannot be told apart, or are missing, are a reason and no guess', async () => {
+/**
+ * Makes all blocks final, and a check of what is stored of the wallet's events against the state. `getters`: other ones of
+ * the gauge.
+ */
+async function createCheck() {
   const { events, client } = createRoutes()
-  // Now all of it is final.
   await devnet.rpc.call('anvil_mine', toHex(64))
   for (const id of [moved, other]) await ask(events, id)
   const { db } = database
@@ -219,7 +222,39 @@ test('claims that cannot be told apart, or are missing, are a reason and no gues
   if (covered === undefined || payments === undefined) throw new Error('Cannot find what is stored')
   const target = { chainId: 1, contract: toLowerHex(slipstream.gauge), startBlock: 0 }
   const part = { client, db, fromBlock: covered.first, toBlock: covered.last, subject: toLowerHex(slipstream.owner) }
-  const check = async () => await createWalletStream(payments, createPatientClock()).verify?.(target, part, patient)
+  return async (getters: Partial<typeof payments.getters> = {}): Promise<void> => {
+    const stream = createWalletStream(
+      { ...payments, getters: { ...payments.getters, ...getters } },
+      createPatientClock(),
+    )
+    await stream.verify?.(target, part, patient)
+  }
+}
+
+test('a change of staked liquidity counts a reward, which the next claim pays', async () => {
+  const { owner } = slipstream
+  await wait(1_800)
+  const liquidity = await readLiquidity(devnet, other)
+  await devnet.send([slipstream.decreaseStaked(owner, other, liquidity / 3n)])
+  await (await createCheck())()
+  await wait(1_800)
+  const [before] = paid.get(other)?.slice(-1) ?? []
+  await claim(other, slipstream.claim(owner, other))
+  const [after] = paid.get(other)?.slice(-1) ?? []
+  expect([before === after, after === undefined || after.amount < 10n ** 15n]).toEqual([false, false])
+  const { events, pnl } = createRoutes()
+  const rewards = listMarks(await ask<Event[]>(events, other)).flatMap(({ reward }) => reward ?? [])
+  expect(rewards.at(-1)?.raw).toBe(String(after?.amount))
+  expect((await ask<Pnl>(pnl, other))['pnl_with_rewards_missing']).toBeNull()
+  const check = await createCheck()
+  await check()
+  // Where no manager shows a change of liquidity, a log must be missing.
+  await expect(check({ manager: '0x00000000' })).rejects.toThrow(IncompleteError)
+}, 60_000)
+
+test('claims that cannot be told apart, or are missing, are a reason and no guess', async () => {
+  const check = await createCheck()
+  const { db } = database
   await check()
   // Without a penalty, what each position was due is not what was paid.
   await db.run("delete from custody_event where kind = 'update'", [])

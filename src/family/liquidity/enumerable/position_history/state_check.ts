@@ -25,6 +25,12 @@ interface StillState {
   isUnchanged(before: StateWords, after: StateWords): boolean
   /** True if the contract knows the position, so that it has a row before. */
   isKnown(state: StateWords): boolean
+  /** True if something else than a row changed it within a range. Absent: nothing else does. */
+  readonly isExplained?: (
+    range: Range,
+    position: { readonly target: StreamTarget; readonly client: ChainClient; readonly tokenId: bigint },
+    work: Work,
+  ) => Promise<boolean>
   /** True if a position without rows is checked too: the contract must not know it at the last block. @default {false} */
   readonly checksAbsence?: true
 }
@@ -96,7 +102,9 @@ export function createStateCheck(options: {
           readStateAt(range.fromBlock, within),
           readStateAt(range.toBlock, within),
         ])
-        if (!state.isUnchanged(before, after)) throw new IncompleteError('state', range)
+        if (state.isUnchanged(before, after)) return
+        if (await state.isExplained?.(range, { target, client, tokenId }, within)) return
+        throw new IncompleteError('state', range)
       }
       await processAdaptively({ chainId: target.chainId, items: quietRanges }, (some) =>
         allOrAbort(some.map(checkQuiet), work),
