@@ -20,7 +20,7 @@ export const AAVE_V3 = defineFamily({
   name: 'aave-v3',
   aliases: ['lending_a'],
   network: 'evm',
-  revision: 3,
+  revision: 4,
   hasOwnPrices: true,
   entries: {
     aaveV3: v.optional(

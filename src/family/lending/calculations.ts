@@ -30,23 +30,28 @@ const targetHealthFactor = withWords('The health factor that was aimed at, as as
 
 /**
  * Builds the schema of a position's calculations in a list by the family's name, `AaveV3`; `safe…` describe these figures
- * in the family.
+ * in the family, `place` has the fields that name the position, if any do.
  */
-export function calculationsSchema(
+export function calculationsSchema<const Place extends v.ObjectEntries = Record<never, never>>(
   family: string,
-  safe: { readonly safeBorrow: string; readonly safeWithdraw: string },
+  {
+    safeBorrow,
+    safeWithdraw,
+    place,
+  }: { readonly safeBorrow: string; readonly safeWithdraw: string; readonly place?: Place },
 ) {
   return named(
     `${family}Calculations`,
     'What follows from the position at the same index of `positions`',
     v.strictObject({
+      ...((place ?? {}) as Place),
       targetHealthFactor,
       healthFactor,
       dailySupplyInterestUSD: withWords('What supplies earn in a day at the rates of this block', usd),
       dailyBorrowInterestUSD: withWords('What debts cost in a day at the rates of this block', usd),
       netDailyInterestUSD: withWords('dailySupplyInterestUSD less dailyBorrowInterestUSD', usd),
-      safeBorrowAmountUSD: withWords(safe.safeBorrow, usd),
-      safeWithdrawAmountUSD: withWords(safe.safeWithdraw, usd),
+      safeBorrowAmountUSD: withWords(safeBorrow, usd),
+      safeWithdrawAmountUSD: withWords(safeWithdraw, usd),
       currentLtvPercentage: withWords('Debt in percent of the collateral', percentage),
       netAPY: apyFigure,
       positionLeverage: withWords(LEVERAGE_WORDS, ratioOrMax),

@@ -43,14 +43,15 @@ export function createMarketPresenter<Position extends { readonly market: string
         chain_id: chainId,
         wallet: checksumAddress(wallet),
         positions: positions.map(present),
-        calculations: positions.map((position) =>
-          presentCalculations(toLending(position), {
+        calculations: positions.map((position) => ({
+          marketId: position.market,
+          ...presentCalculations(toLending(position), {
             target,
             healthFactor: toSnapshotFigures(position).healthFactor,
             safeBorrow: (aim) => safeBorrow(position, aim),
             safeWithdraw: (aim) => safeWithdraw(position, aim),
           }),
-        ),
+        })),
       }
     },
     /** The same with only the figures of the batch. */

@@ -44,6 +44,7 @@ const position = named(
 export type PresentedPosition = v.InferOutput<typeof position>
 
 const calculations = calculationsSchema('AaveV3', {
+  place: { marketId },
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target, the maximum LTV is reached or, in ' +
     "isolation mode, the debt ceiling; 0 if no reserve lends to this account or the sequencer's sentinel refuses loans; " +

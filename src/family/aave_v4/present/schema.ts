@@ -72,6 +72,7 @@ const position = named(
 export type PresentedPosition = v.InferOutput<typeof position>
 
 const calculations = calculationsSchema('AaveV4', {
+  place: { marketId },
   safeBorrow:
     'What can still be borrowed before the health factor falls to the target, by the latest collateral factors, which ' +
     'every loan applies; 0 if no reserve lends; no asset is named, so liquidity and caps do not count',

@@ -125,6 +125,7 @@ describe('presentWallet()', () => {
       ],
       calculations: [
         {
+          marketId: 'main',
           targetHealthFactor: 1.5,
           healthFactor: '1.9999',
           // 31 a year on 1,100, 20 on 400.
