@@ -42,6 +42,7 @@ export function presentPnl(
     pnl_usd_value: formatUsdE6(figures.pnlE6),
     pnl_percentage: formatPercentage(figures.pnlRatio),
     time_weighted_average_capital: formatUsdE6(figures.averageCapitalE6),
+    fee_apr: figures.feeApr === undefined ? null : formatPercentage(figures.feeApr),
     hodl_gross_benchmark_usd_value: formatUsdE6(figures.hodlGrossE6),
     alpha_vs_hodl_gross_usd_value: formatUsdE6(figures.alphaE6),
     alpha_vs_hodl_gross_percentage: formatPercentage(figures.alphaRatio),

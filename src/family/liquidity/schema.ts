@@ -163,6 +163,11 @@ const pnl = named(
     time_weighted_average_capital: usd(
       'Cost of what was in the position, averaged over the time that something was; all deposits if that took no time',
     ),
+    fee_apr: v.nullable(
+      percent(
+        'All fees, collected or not, of time_weighted_average_capital in a year of the time that something was in it, not compounded; null if that took no time',
+      ),
+    ),
     hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),
     alpha_vs_hodl_gross_usd_value: usd('All that was received and is held, less hodl_gross_benchmark_usd_value'),
     alpha_vs_hodl_gross_percentage: percent('alpha_vs_hodl_gross_usd_value of hodl_gross_benchmark_usd_value'),

@@ -8,6 +8,7 @@ import {
   subtractRational,
   ZERO,
 } from '../../../lib/number/rational.ts'
+import { SECONDS_PER_YEAR } from '../rate.ts'
 import { addAmounts, isZero, type Pair, type Prices } from './flow.ts'
 import { advanceTo, type PnlLedger, releasePending, worth, worthOfFractions } from './replay.ts'
 
@@ -40,6 +41,12 @@ export interface PnlFigures {
    * @figure time_weighted_average_capital
    */
   readonly averageCapitalE6: bigint
+  /**
+   * Fees, collected or not ÷ time-weighted average capital × 365 days ÷ the seconds in which the position held something;
+   * undefined if it held nothing for any time.
+   * @figure fee_apr
+   */
+  readonly feeApr: Rational | undefined
   /** All tokens that were ever deposited, at the prices of now. @figure hodl_gross_benchmark_usd_value */
   readonly hodlGrossE6: bigint
   /**
@@ -94,7 +101,12 @@ export function pnlFigures(history: PnlLedger, holding: Valuation): PnlFigures {
   }
   const averageCapital =
     ledger.activeSec === 0n ? ledger.deposited : multiplyRational(ledger.costSeconds, rational(1n, ledger.activeSec))
-  return { ...sums(exact, averageCapital), ...ratios(exact, averageCapital) }
+  // The average capital times the seconds in which it was held is the same sum, which has no gap to be told apart.
+  const feeApr =
+    ledger.costSeconds.numerator > 0n
+      ? multiplyRational(ratio(exact.fees, ledger.costSeconds), rational(SECONDS_PER_YEAR, 1n))
+      : undefined
+  return { ...sums(exact, averageCapital), ...ratios(exact, averageCapital), feeApr }
 }
 
 /** Releases pending cost when nothing is left: a withdrawal that paid nothing is never collected. */

@@ -9,6 +9,7 @@ export function shown(figures: PnlFigures) {
     pnl_usd_value: usd(figures.pnlE6),
     pnl_percentage: percentage(figures.pnlRatio),
     time_weighted_average_capital: usd(figures.averageCapitalE6),
+    fee_apr: figures.feeApr === undefined ? null : percentage(figures.feeApr),
     hodl_gross_benchmark_usd_value: usd(figures.hodlGrossE6),
     alpha_vs_hodl_gross_usd_value: usd(figures.alphaE6),
     alpha_vs_hodl_gross_percentage: percentage(figures.alphaRatio),

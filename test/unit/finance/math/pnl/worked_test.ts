@@ -107,7 +107,18 @@ function computeFigures({ flows, holding }: History): PnlFigures {
 describe('pnlFigures()', () => {
   test.each(Object.keys(HISTORIES) as (keyof typeof worked)[])('gives the worked numbers of %s', (name) => {
     const { _aux: _, is_closed: __, ...expected } = worked[name]
-    expect(shown(computeFigures(HISTORIES[name]))).toEqual(expected)
+    const { fee_apr: ___, ...figures } = shown(computeFigures(HISTORIES[name]))
+    expect(figures).toEqual(expected)
+  })
+
+  test.each([
+    // Fees of 177.54 on 18,333.33 in 60 days.
+    ['ex1_single_deposit_open', '5.8911'],
+    ['edge_single_sided', '0.0000'],
+    ['edge_zero_duration', null],
+    ['edge_zero_capital', null],
+  ] as const)('brings the fees of %s to a year', (name, rate) => {
+    expect(shown(computeFigures(HISTORIES[name])).fee_apr).toBe(rate)
   })
 
   test('of a withdrawal that paid nothing ends with nothing unrealized', () => {
