@@ -35,24 +35,8 @@ interface TimeOpen {
 }
 
 /**
- * Fees since a position was opened, collected or not, ÷ its time-weighted average capital × 365 days ÷ its age. Fees
- * are net − pure impermanent loss of its profit and loss: collected fees at the prices of their blocks, others at current
- * prices. No rate if the position was empty in between, because its lifetime then has a gap.
- * @figure explore/fee_apr_since_opening
- * @source definition, from `pnl`
- * @proof test/unit/dashboard/explore/fee_apr_test.ts
- */
-export function feeAprSinceOpening({ pnl, lifetime: { openedSec, closedSec, wasEmpty }, untilSec }: TimeOpen): Rate {
-  if (openedSec === undefined) return { reason: 'its history has no deposit' }
-  if (wasEmpty) return { reason: 'it was empty for a time' }
-  const fees = Number(pnl.net_impermanent_loss) - Number(pnl.pure_impermanent_loss)
-  const capital = Number(pnl.time_weighted_average_capital)
-  return toYearlyRate({ fees, capital, seconds: (closedSec ?? untilSec) - openedSec })
-}
-
-/**
- * Rewards since a position was opened, claimed or not, as feeAprSinceOpening has fees: pnl_with_rewards − pnl_usd_value.
- *
+ * Rewards since a position was opened, claimed or not, ÷ its time-weighted average capital × 365 days ÷ its age. Rewards
+ * are pnl_with_rewards − pnl_usd_value. No rate if the position was empty in between, because its lifetime then has a gap.
  * @figure explore/reward_apr_since_opening
  * @source definition, from `pnl`
  * @proof test/unit/dashboard/explore/fee_apr_test.ts

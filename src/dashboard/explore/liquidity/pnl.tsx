@@ -127,6 +127,16 @@ function Figures({ pnl, onFigures }: FiguresProps) {
           ['Holding instead', <Usd value={pnl.hodl_gross_benchmark_usd_value} />],
           ['Against holding', <Change value={pnl.alpha_vs_hodl_gross_usd_value} />],
           ['Average capital', <Usd value={pnl.time_weighted_average_capital} />],
+          [
+            <>
+              <a href="formulas#fee_apr">Fee APR</a> since opening
+            </>,
+            pnl.fee_apr === null ? (
+              <span class="absent">no rate: no time has passed</span>
+            ) : (
+              <Percent value={pnl.fee_apr} />
+            ),
+          ],
         ]}
       />
     </div>

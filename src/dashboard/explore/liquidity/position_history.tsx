@@ -5,7 +5,7 @@ import { DefinitionList } from '../../part/figure.tsx'
 import type { Context } from '../page.tsx'
 import { Offer, usePress } from '../requests/offer.tsx'
 import { PolledAnswer } from '../requests/polling.tsx'
-import { computeLifetime, feeAprSinceOpening, listFlows, rewardAprSinceOpening } from './fee_apr.ts'
+import { computeLifetime, listFlows, rewardAprSinceOpening } from './fee_apr.ts'
 import { Flows, toFlowsId, useFlows } from './flows.tsx'
 import { formatFlowsPrice, toFlowsPath } from './histories.tsx'
 import { LookBack } from './look_back.tsx'
@@ -53,8 +53,8 @@ export function PositionHistory({ position, pnl, served, context, atSec }: Posit
           <>
             {rows === undefined ? (
               <p class="soft">
-                It has {pluralize(body.pagination.total, 'flow')}: more than this page reads, so its dates and fee APR
-                are not shown.
+                It has {pluralize(body.pagination.total, 'flow')}: more than this page reads, so its dates are not
+                shown.
               </p>
             ) : (
               <Dates lifetime={computeLifetime(rows, position.is_active)} pnl={pnl} untilSec={until} />
@@ -97,12 +97,6 @@ function Dates({ lifetime, pnl, untilSec }: DatesProps) {
         ...(pnl === undefined
           ? []
           : [
-              [
-                <>
-                  <a href="formulas#explore.fee_apr_since_opening">Fee APR</a> since opening
-                </>,
-                <FeeApr rate={feeAprSinceOpening({ pnl, lifetime, untilSec })} />,
-              ] as const,
               ...(pnl.pnl_with_rewards === pnl.pnl_usd_value
                 ? []
                 : [

@@ -16,6 +16,7 @@ import { MorphoCard, watchMorpho } from '../lending/morpho.tsx'
 import { computeCushion } from '../liquidity/scale.ts'
 import type { Context } from '../page.tsx'
 import type { RequestedPart } from '../requests/answers.ts'
+import type { RowRate } from './rate.ts'
 import type { Row, RowState, RowToken } from './row.ts'
 import { sumCounted } from './row.ts'
 
@@ -59,7 +60,7 @@ function toAaveRow(position: AaveV3Position, figures: AaveV3Calculations, { owne
     value: netWorthUSD,
     isPartial: false,
     state: describeHealth(healthFactor, position.liquidatable_because),
-    rate: figures.netAPY,
+    rate: toNetYield(figures.netAPY),
     watched: watchAave(position, owner),
     name: { chainId: owner.chainId, subject: { market_id: marketId } },
     draw: () => <AaveCard position={position} figures={figures} owner={owner} context={context} />,
@@ -77,7 +78,7 @@ function toKaminoRow(position: KaminoPosition, figures: AaveV3Calculations, { ow
     value: marketKnown ? netWorthUSD : null,
     isPartial: false,
     state: describeHealth(healthFactor, position.liquidatable_because),
-    rate: figures.netAPY,
+    rate: toNetYield(figures.netAPY),
     watched: watchKamino(position, owner.wallet),
     name: { chainId: owner.chainId, subject: { obligation_address } },
     draw: () => <KaminoPositionCard position={position} figures={figures} wallet={owner.wallet} context={context} />,
@@ -107,7 +108,7 @@ function toMorphoRow(
       figures === null
         ? { mood: 'warn', text: reason ?? 'no figures', urgency: 1 }
         : describeHealth(figures.healthFactor, position.liquidatable_because),
-    rate: figures?.netAPY,
+    rate: figures === null ? undefined : toNetYield(figures.netAPY),
     watched: figures === null ? undefined : watchMorpho(position, { ...owner, figures }),
     name: { chainId: owner.chainId, subject: { market_id: marketId } },
     draw: (held) => (
@@ -121,6 +122,10 @@ function toMorphoRow(
       />
     ),
   }
+}
+
+function toNetYield(ratio: string): RowRate {
+  return { ratio, words: 'Net yield a year' }
 }
 
 function toToken(symbol: string): RowToken {

@@ -6,6 +6,7 @@ import type { Position } from '../../lib/shapes.ts'
 import { feeRatio, PositionCard, PROTOCOLS, watchRange } from '../liquidity/card.tsx'
 import { computePriceRoom, getTicks, isFullRange, rangeScale } from '../liquidity/scale.ts'
 import type { Context } from '../page.tsx'
+import { describeRate } from './rate.ts'
 import type { Row, RowState } from './row.ts'
 
 interface Listed {
@@ -29,7 +30,7 @@ export function toLiquidityRow(position: Position, { served, atSec, context }: L
     value: isBarred ? null : (usd?.total ?? null),
     isPartial: false,
     state: isBarred ? { mood: 'bad', text: 'cannot be withdrawn', urgency: 3 } : describeRange(position),
-    rate: undefined,
+    rate: describeRate(position),
     profit: pnl?.pnl_usd_value,
     fees: usd?.uncollected_fees ?? undefined,
     watched: position.prices && isActive && !isFullRange(state) ? watchRange(position, served) : undefined,

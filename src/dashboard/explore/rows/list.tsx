@@ -151,8 +151,8 @@ function Line({ row, isOpen, onTurn, context }: LineProps) {
         {state.range && <RangeMark {...state.range} />}
         <span>{state.text}</span>
       </span>
-      <span class="line-rate" title={rate === undefined ? undefined : 'Net yield a year'}>
-        {rate === undefined ? '–' : formatRatioAsPercent(rate)}
+      <span class="line-rate" title={rate?.words}>
+        {rate === undefined ? '–' : formatRatioAsPercent(rate.ratio)}
       </span>
       <span
         class={classes(

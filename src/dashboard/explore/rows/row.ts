@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { sumDollars } from '../../lib/decimal.ts'
 import type { Asset, ToDo } from '../../lib/shapes.ts'
 import type { Watched } from '../trigger/bell.tsx'
+import type { RowRate } from './rate.ts'
 
 /** One line of the list: a position, or a token in the wallet. */
 export interface Row {
@@ -21,8 +22,7 @@ export interface Row {
   /** True if a part of it has no price. */
   readonly isPartial: boolean
   readonly state: RowState
-  /** A year, as a ratio. */
-  readonly rate: string | undefined
+  readonly rate: RowRate | undefined
   /** US dollars since it was opened. */
   readonly profit: string | undefined
   /** Uncollected, US dollars. */

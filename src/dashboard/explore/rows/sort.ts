@@ -14,7 +14,7 @@ export const BY_VALUE: Order = { by: 'value', show: 'all', least: '0' }
 const NUMBERS: Record<Exclude<Order['by'], 'what' | 'where'>, (row: Row) => string | number | null | undefined> = {
   value: ({ value }) => value,
   state: ({ state }) => state.urgency,
-  rate: ({ rate }) => rate,
+  rate: ({ rate }) => rate?.ratio,
   profit: ({ profit }) => profit,
   fees: ({ fees }) => fees,
 }

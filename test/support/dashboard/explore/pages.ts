@@ -102,7 +102,6 @@ interface Lifetime {
 
 interface FeeAprs {
   computeLifetime(flows: readonly FlowRow[], isActive: boolean): Lifetime
-  feeAprSinceOpening(input: { readonly pnl: object; readonly lifetime: Lifetime; readonly untilSec: number }): Rate
   rewardAprSinceOpening(input: { readonly pnl: object; readonly lifetime: Lifetime; readonly untilSec: number }): Rate
   listFlows(events: readonly FlowRow[]): readonly FlowRow[]
   feeAprOfDays(input: {
@@ -116,5 +115,6 @@ interface FeeAprs {
 
 export const { computeTotals }: Totals = await import(join(EXPLORE, 'liquidity/totals.ts'))
 export const { atBounds }: Bounds = await import(join(EXPLORE, 'liquidity/bounds.ts'))
-export const { computeLifetime, feeAprSinceOpening, rewardAprSinceOpening, listFlows, feeAprOfDays }: FeeAprs =
-  await import(join(EXPLORE, 'liquidity/fee_apr.ts'))
+export const { computeLifetime, rewardAprSinceOpening, listFlows, feeAprOfDays }: FeeAprs = await import(
+  join(EXPLORE, 'liquidity/fee_apr.ts')
+)

@@ -3,7 +3,6 @@ import {
   computeLifetime,
   type FlowRow,
   feeAprOfDays,
-  feeAprSinceOpening,
   listFlows,
   rewardAprSinceOpening,
 } from '../../../support/dashboard/explore/pages.ts'
@@ -43,33 +42,6 @@ describe('the lifetime of a position', () => {
   })
 })
 
-describe('fee APR since opening', () => {
-  const pnl = {
-    net_impermanent_loss: '-20.000000',
-    pure_impermanent_loss: '-70.000000',
-    time_weighted_average_capital: '1000.000000',
-  }
-  const lifetime = { openedSec: 10 * DAY, closedSec: undefined, wasEmpty: false }
-
-  test('is fees ÷ average capital, brought to 365 days', () => {
-    expect(feeAprSinceOpening({ pnl, lifetime, untilSec: 83 * DAY })).toEqual({ apr: 0.25 })
-    // A closed one ended before.
-    expect(feeAprSinceOpening({ pnl, lifetime: { ...lifetime, closedSec: 20 * DAY }, untilSec: 83 * DAY })).toEqual({
-      apr: 1.825,
-    })
-  })
-
-  test('has a reason instead where it has no meaning', () => {
-    const compute = (change: object, input = pnl) =>
-      feeAprSinceOpening({ pnl: input, lifetime: { ...lifetime, ...change }, untilSec: 83 * DAY })
-    expect(compute({ wasEmpty: true })).toEqual({ reason: 'it was empty for a time' })
-    expect(compute({ openedSec: 83 * DAY })).toEqual({ reason: 'no time has passed' })
-    expect(compute({}, { ...pnl, time_weighted_average_capital: '0.000000' })).toEqual({
-      reason: 'there was no capital',
-    })
-  })
-})
-
 describe('reward APR since opening', () => {
   const pnl = {
     pnl_usd_value: '-20.000000',
@@ -81,12 +53,23 @@ describe('reward APR since opening', () => {
 
   test('is rewards ÷ average capital, brought to 365 days', () => {
     expect(rewardAprSinceOpening({ pnl, lifetime, untilSec: 83 * DAY })).toEqual({ apr: 0.25 })
+    // A closed one ended before.
+    expect(rewardAprSinceOpening({ pnl, lifetime: { ...lifetime, closedSec: 20 * DAY }, untilSec: 83 * DAY })).toEqual({
+      apr: 1.825,
+    })
   })
 
   test('has a reason instead where rewards are not known', () => {
     const unknown = { ...pnl, pnl_with_rewards: null, pnl_with_rewards_missing: 'a price is missing' }
     expect(rewardAprSinceOpening({ pnl: unknown, lifetime, untilSec: 83 * DAY })).toEqual({
       reason: 'a price is missing',
+    })
+    const compute = (change: object, input = pnl) =>
+      rewardAprSinceOpening({ pnl: input, lifetime: { ...lifetime, ...change }, untilSec: 83 * DAY })
+    expect(compute({ wasEmpty: true })).toEqual({ reason: 'it was empty for a time' })
+    expect(compute({ openedSec: 83 * DAY })).toEqual({ reason: 'no time has passed' })
+    expect(compute({}, { ...pnl, time_weighted_average_capital: '0.000000' })).toEqual({
+      reason: 'there was no capital',
     })
   })
 

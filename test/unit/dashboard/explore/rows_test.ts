@@ -7,7 +7,7 @@ interface Row {
   readonly kind: string
   readonly what: string
   readonly value: string | null
-  readonly rate?: string
+  readonly rate?: { readonly ratio: string }
   readonly state: { readonly urgency: number; readonly side?: string }
 }
 interface Order {
@@ -26,6 +26,12 @@ interface Names {
   groupByPosition(assets: readonly Asset[]): readonly (readonly Asset[])[]
   isSameName(a: { chainId: number; subject: object }, b: { chainId: number; subject: object }): boolean
 }
+interface Rates {
+  describeRate(position: {
+    readonly pnl?: { readonly fee_apr: string | null } | null
+    readonly rewards?: readonly { readonly token: { readonly symbol: string }; readonly apr: string | null }[]
+  }): { readonly ratio: string; readonly words: string } | undefined
+}
 interface Marks {
   computeHues(id: string): readonly number[]
 }
@@ -33,6 +39,7 @@ interface Marks {
 const ROWS: string = join(import.meta.dir, '../../../../src/dashboard/explore/rows')
 const { sortRows }: Pages = await import(join(ROWS, 'sort.ts'))
 const { groupByPosition, isSameName }: Names = await import(join(ROWS, 'row.ts'))
+const { describeRate }: Rates = await import(join(ROWS, 'rate.ts'))
 const { computeHues }: Marks = await import(join(ROWS, 'mark.tsx'))
 
 const row = (key: string, more: Partial<Row> = {}): Row => ({
@@ -46,10 +53,10 @@ const row = (key: string, more: Partial<Row> = {}): Row => ({
 
 describe('rows', () => {
   const rows = [
-    row('b', { value: '5.1', state: { urgency: 0, side: 'in' }, rate: '-0.01' }),
+    row('b', { value: '5.1', state: { urgency: 0, side: 'in' }, rate: { ratio: '-0.01' } }),
     row('a', { value: '120', state: { urgency: 2, side: 'out' } }),
     row('d', { value: null, kind: 'wallet' }),
-    row('c', { value: '-1000.000001', kind: 'lending', state: { urgency: 5 }, rate: '0.2' }),
+    row('c', { value: '-1000.000001', kind: 'lending', state: { urgency: 5 }, rate: { ratio: '0.2' } }),
   ]
   const keys = (order: Partial<Order>) =>
     sortRows(rows, { by: 'value', show: 'all', least: '0', ...order }).map(({ key }) => key)
@@ -94,6 +101,18 @@ describe('names of positions', () => {
       [spoke],
     ])
   })
+})
+
+test('a rate is that of fees and of the rewards that tell theirs, and says so', () => {
+  const reward = (symbol: string, apr: string | null) => ({ token: { symbol }, apr })
+  expect(describeRate({ pnl: { fee_apr: '1.2500' }, rewards: [reward('CAKE', '3.5000'), reward('X', null)] })).toEqual({
+    ratio: '0.04750000',
+    words: 'A year: 1.25\u00a0% fees since it was opened, 3.50\u00a0% CAKE at its present rate, without X',
+  })
+  expect(describeRate({ rewards: [reward('ORCA', '0.5000')] })?.ratio).toBe('0.00500000')
+  // Nothing told is no rate of zero.
+  expect(describeRate({ pnl: { fee_apr: null }, rewards: [reward('X', null)] })).toBeUndefined()
+  expect(describeRate({ pnl: null })).toBeUndefined()
 })
 
 test('a token has the same mark in any spelling of its address, and another token has another', () => {
