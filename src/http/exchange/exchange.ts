@@ -26,7 +26,7 @@ import {
 import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer } from './idempotency.ts'
 import { findNames, formatNames, mayHaveNames, type NameReader, readNames } from './names.ts'
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
-import { type CachedResponse, formatReply, type ResponseCache, withRequestId } from './response_cache.ts'
+import { type CachedResponse, createTag, formatReply, type ResponseCache, withRequestId } from './response_cache.ts'
 
 /** An endpoint and its request, sent over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
@@ -60,6 +60,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly method: string
   /** The `Idempotency-Key` header, if any. */
   readonly idempotencyKey?: string | undefined
+  /** The `If-None-Match` header, if any: tags of answers that the caller has. */
+  readonly knownTags?: string | undefined
   /** Writes a list as CSV, if requested. */
   readonly csv?: CsvTable | undefined
   /** Canonical, not decoded. */
@@ -316,9 +318,18 @@ async function workPlainly(
   const body = withRequestId(text, requestId)
   // The last check: an answer to a closed connection is not charged.
   if (signal.aborted) return CALLER_LEFT
-  if (csv === undefined) return { status: 200, body, credits, headers }
+  if (csv === undefined) {
+    const etag = createTag(response)
+    if (hasAnswer(exchange, etag)) return { status: 304, body: null, credits: 0, headers: { ...headers, etag } }
+    return { status: 200, body, credits, headers: method === 'GET' ? { ...headers, etag } : headers }
+  }
   const table = csv.write(body)
   return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
+}
+
+/** True if the caller has this answer already, of the same blocks: it is neither sent nor charged again. */
+function hasAnswer({ method, knownTags, idempotencyKey }: Exchange, etag: string): boolean {
+  return method === 'GET' && idempotencyKey === undefined && knownTags?.includes(etag) === true
 }
 
 /** Wraps a call so that its answer has a receipt or a citation, if requested. */

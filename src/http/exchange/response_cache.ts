@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
+import { hashText } from '../../lib/text/hash_text.ts'
 import type { Answer, PresentContext, Reply } from '../route/route.ts'
 
 /** Identifies an answer besides the blocks from which it was read. */
@@ -131,6 +132,17 @@ export function formatReply({ data, coverage, pagination, counts, receipt, citat
   if (data === undefined) throw new Error('Cannot answer without data')
   return JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
 }
+
+/** Creates the `ETag` of a response: of its text and the blocks that it was read from. Each response is hashed once. */
+export function createTag(response: CachedResponse): string {
+  const known = tags.get(response)
+  if (known !== undefined) return known
+  const tag = `"${hashText(`${JSON.stringify(response.headers)}${response.text}`)}"`
+  tags.set(response, tag)
+  return tag
+}
+
+const tags = new WeakMap<CachedResponse, string>()
 
 /** Completes a body with its request id. Request ids contain no character that JSON escapes. */
 export function withRequestId(text: string, requestId: string): string {

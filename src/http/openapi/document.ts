@@ -108,6 +108,7 @@ function toOperation(
         description: `Success. Credits: ${price}`,
         headers: {
           ...headerRefs(route.asOf === false ? ACCOUNT_HEADERS : [...ACCOUNT_HEADERS, 'X-As-Of', 'X-Unwitnessed']),
+          ...headerRefs(route.method === 'GET' ? ['ETag'] : []),
           ...headerRefs(['Idempotency-Replayed', ...(takesNames(route) ? ['X-Wallet'] : [])]),
           ...headerRefs(isList(route) ? csvHeaders(body) : []),
           ...ownHeaders(route.headers),
@@ -187,6 +188,7 @@ function introductionText({
 - **Retry** 429 and 503 after \`Retry-After\`, 502 and 504 after a short wait, nothing else. With an \`Idempotency-Key\` a repeated call is charged once.
 - **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too, whole without a page: \`format=csv\`.
 - **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
+- **Again**: with the \`ETag\` of an answer in \`If-None-Match\`, a GET is answered with 304, without a body and free, as long as its blocks and figures are the same.
 - **Figures** are decimal text, never floats. Bodies above 1 kB are compressed with zstd or gzip if the client accepts it.
 - **Clients**: \`walletscope openapi --client\` prints a typed one; generators take this document. **Agents** call the same at \`/mcp\`.
 - HEAD is answered wherever GET is, at the same price, without a body. OPTIONS is answered with 204 and the methods of the path in \`Allow\`, free and without a key; any other method gets 405. A head of more than 16 kB gets 431 without a body.

@@ -11,6 +11,10 @@ export const HEADERS = {
   'X-Credits-Charged': header('integer', 'What this answer cost; 0 unless it is a success.'),
   'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
+  ETag: header(
+    'string',
+    'Tag of this answer at these blocks: with it in `If-None-Match`, the same request gets 304 and costs nothing while nothing has changed.',
+  ),
   'X-Unwitnessed': header(
     'string',
     'Only if figures of the past rest on the word of one endpoint: ids of those chains, comma-separated. Nothing showed that its state was that of the block, or it alone says that a deployment did not stand, or gave logs, past prices or midnights; no other endpoint gave the same.',

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress } from 'node:zlib'
+import { hashText } from '../../lib/text/hash_text.ts'
 import { htmlHeaders, type Page, type Pages, renderHtml } from './html.ts'
 import {
   ASSETS_PATH,
@@ -7,7 +8,6 @@ import {
   CACHE_REVALIDATE,
   createCompressedPage,
   createSharedPage,
-  hashText,
   UNTIL_DRAWN,
 } from './static.ts'
 

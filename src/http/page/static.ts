@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import { once } from '../../lib/memoize.ts'
+import { hashText } from '../../lib/text/hash_text.ts'
 import { acceptsGzip, createSharedBody, type PreparedAnswer, successAnswer } from '../respond.ts'
 import { htmlHeaders, type Page, renderHtml } from './html.ts'
 
@@ -26,7 +26,6 @@ const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
 }
-const HASH_LENGTH = 16
 /** Cache header of an address that contains a hash of its content. */
 export const CACHE_IMMUTABLE = 'public, max-age=31536000, immutable'
 /** Cache header of a page that is revalidated at every visit. */
@@ -125,9 +124,4 @@ export function createSharedPage(
     if (shared.bytes.length > LARGE_BYTES) await yieldToEventLoop()
     return { ...successAnswer('', isPacked ? packedHeaders : commonHeaders), shared }
   }
-}
-
-/** Returns a short hash of `text`. */
-export function hashText(text: string): string {
-  return hash('sha256', text, 'hex').slice(0, HASH_LENGTH)
 }

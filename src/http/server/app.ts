@@ -208,6 +208,7 @@ export function createApp(options: AppOptions) {
       startedMs,
       method,
       idempotencyKey: idempotencyKey ?? undefined,
+      knownTags: headers.get('if-none-match') ?? undefined,
       csv,
       path,
       query: remainingQuery,

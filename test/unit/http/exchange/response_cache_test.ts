@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type CacheableRequest, createResponseCache } from '../../../../src/http/exchange/response_cache.ts'
+import { type CacheableRequest, createResponseCache, createTag } from '../../../../src/http/exchange/response_cache.ts'
 import type { Answer, PresentContext } from '../../../../src/http/route/route.ts'
 import { createFixedClock } from '../../../support/test_clock.ts'
 
@@ -115,4 +115,15 @@ test('an answer that depends on more than address and body is not cached', () =>
 
 test('an answer without data is an internal error', () => {
   expect(() => openings().store(SENT, createAnswer(undefined).answered)).toThrow('Cannot answer without data')
+})
+
+test('a tag names the text and the blocks of a response', () => {
+  const { store } = createResponseCache(createFixedClock())
+  const tag = (data: unknown, blockNumber: bigint) => {
+    const present = () => ({ data, asOf: [{ chainId: 1, blockNumber }] })
+    return createTag(store(SENT, { answer: { credits: 1, untilMs: 0, present }, creditsMin: 1 }))
+  }
+  expect(tag([1], 7n)).toMatch(/^"[0-9a-f]{16}"$/)
+  expect(tag([1], 7n)).toBe(tag([1], 7n))
+  expect(new Set([tag([1], 7n), tag([1], 8n), tag([2], 7n)]).size).toBe(3)
 })
