@@ -1,3 +1,4 @@
+import { keptAnswers } from './kept_answers.ts'
 import { createRateLimiter } from './rate_limiter.ts'
 import type { ChangeRequest } from './submission.ts'
 import { delay } from './time.ts'
@@ -87,8 +88,9 @@ export async function requestApi<Body = unknown>(
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   }
   const init = { method, headers, ...(signal && { signal }), ...(body !== undefined && { body: JSON.stringify(body) }) }
+  const hasKept = method === 'GET'
   for (let attempts = 1; ; attempts++) {
-    const answer = await limiter.run(() => send<Body>(path, init), signal)
+    const answer = await limiter.run(() => send<Body>(path, init, { hasKept }), signal)
     if (answer.ok || answer.status !== 429 || attempts === ATTEMPTS_MAX) return answer
     await delay(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
@@ -111,24 +113,38 @@ export async function requestUnlessGone<Body = unknown>(
   }
 }
 
-/** Sends one request to this service. Rejects only when `init.signal` fires. */
-export async function send<Body = unknown>(path: string, init: RequestInit = {}): Promise<Answer<Body> | Failure> {
+/**
+ * Sends one request to this service. Rejects only when `init.signal` fires. With `hasKept`, an answer that this tab has is
+ * named to the service, which charges nothing if it would be the same.
+ */
+export async function send<Body = unknown>(
+  path: string,
+  init: RequestInit = {},
+  { hasKept = false } = {},
+): Promise<Answer<Body> | Failure> {
   const startedMs = performance.now()
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
   const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
   try {
-    const response = await fetch(path, { cache: 'no-store', ...init, signal, referrerPolicy: 'no-referrer' })
-    const text = await response.text()
+    const kept = hasKept ? keptAnswers.find(path) : undefined
+    const sent = { ...(init.headers as Record<string, string>), ...(kept && { 'if-none-match': kept.tag }) }
+    const fetched = { cache: 'no-store', ...init, headers: sent, signal, referrerPolicy: 'no-referrer' } as const
+    const response = await fetch(path, fetched)
+    const isSame = kept !== undefined && response.status === 304
     const { headers } = response
+    const text = isSame ? kept.text : await response.text()
+    const type = isSame ? kept.type : (headers.get('content-type') ?? '')
     limiter.setLimit(Number(headers.get('x-ratelimit-limit')))
     const credits = headers.get('x-credits-charged')
     const remaining = headers.get('x-credits-remaining')
     if (remaining !== null) for (const listener of chargeListeners) listener({ charged: Number(credits), remaining })
-    if (!response.ok) return toFailure(path, response, text)
+    if (!response.ok && !isSame) return toFailure(path, response, text)
+    const tag = headers.get('etag')
+    if (hasKept && tag !== null && !isSame) keptAnswers.keep(path, { tag, type, text })
     return {
       ok: true,
       path,
-      body: parseBody(text, headers.get('content-type') ?? ''),
+      body: parseBody(text, type),
       asOf: parseBlocks(headers.get('x-as-of')),
       since: headers.get('x-snapshots-from') ?? undefined,
       credits: credits === null ? undefined : Number(credits),

@@ -1,3 +1,4 @@
+import { keptAnswers } from './kept_answers.ts'
 import { toWalletId, uniqueWallets } from './link.ts'
 
 /** Values stored in this tab. Only the key leaves it, and only to this service. */
@@ -17,8 +18,9 @@ export function getStoredKey(): string | undefined {
   return read(KEY) ?? undefined
 }
 
-/** Stores the API key for this tab, or forgets it. */
+/** Stores the API key for this tab, or forgets it. What was answered to another key is forgotten. */
 export function storeKey(key: string | undefined) {
+  if (key !== getStoredKey()) keptAnswers.clear()
   write(KEY, key)
 }
 
@@ -57,8 +59,9 @@ export function storeCardsShown(areShown: boolean) {
   write(CARDS, areShown ? 'open' : undefined)
 }
 
-/** Forgets the wallets of this tab, and their names. */
+/** Forgets the wallets of this tab, their names and what was answered of them. */
 export function clearWallets() {
+  keptAnswers.clear()
   write(RECENT, undefined)
   write(NAMES, undefined)
 }
