@@ -136,10 +136,8 @@ function createForecaster(options: {
   ): Promise<Prices> {
     const facts = await markets.read(client, deployments.get(client.chain.id) ?? [], work)
     const requests = [...assets].flatMap(([market, marketAssets]) => {
-      const source = facts.get(market)?.source
-      return source?.kind === 'aave_market'
-        ? [...marketAssets].map((asset) => ({ market, asset, to: source.oracle }))
-        : []
+      const to = facts.get(market)?.oracle
+      return to === undefined ? [] : [...marketAssets].map((asset) => ({ market, asset, to }))
     })
     const prices = new Map<string, Map<Address, bigint>>()
     if (requests.length === 0) return prices

@@ -12,6 +12,7 @@ import { allOrAbort } from '../../lib/async/parallel.ts'
 import { noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
+import { groupBy } from '../../lib/group_by.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
@@ -24,10 +25,11 @@ import type { PricedEvent } from './present.ts'
 /** A missing price rarely appears within seconds. */
 const PRICE_RETRY_SEC = 60
 
-/** The target that events are followed on, and the source of their assets' prices. */
+/** The target that events are followed on, and the sources of their assets' prices. */
 export interface EventsTarget<Target extends StreamTarget> {
   readonly target: Target
-  readonly source: PriceSource
+  /** The same object for events whose prices are read together. */
+  readonly getSource: (event: LendingEvent) => PriceSource
 }
 
 /** A query for one page of a wallet's events. */
@@ -104,7 +106,7 @@ export function createEventReader<Target extends StreamTarget>(options: {
       const { client, pendingTarget } = query
       const subject = query.wallet.toLowerCase() as Hex
       const deferredTarget = { chainId: client.chain.id, read: async () => (await pendingTarget).target }
-      const [{ target, source }, ensured] = await Promise.all([
+      const [{ target, getSource }, ensured] = await Promise.all([
         pendingTarget,
         history.ensure({ stream, target: deferredTarget, subject }, work),
       ])
@@ -114,24 +116,23 @@ export function createEventReader<Target extends StreamTarget>(options: {
       work.onTimeout(() => pricesPendingError(client))
       const timed = await addTimes(client, rows, work)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
-      const [facts, outcomes] = await Promise.all([
+      const readPrices = async (source: PriceSource, priced: readonly TimedEvent[]) => {
+        const requests = priced.map(({ asset, block, timestampSec }) => ({
+          token: getAddress(asset),
+          block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },
+          isFinal: block <= ensured.storedTo,
+        }))
+        const found = await prices.pricesAt(client, { source, requests }, work)
+        return priced.map((event, index) => [event, found[index]] as const)
+      }
+      const [facts, ...groups] = await Promise.all([
         tokens.readFacts(client, assets, work),
-        prices.pricesAt(
-          client,
-          {
-            source,
-            requests: timed.map(({ asset, block, timestampSec }) => ({
-              token: getAddress(asset),
-              block: { number: BigInt(block), timestampSec: BigInt(timestampSec) },
-              isFinal: block <= ensured.storedTo,
-            })),
-          },
-          work,
-        ),
+        ...[...groupBy(timed, getSource)].map(([source, priced]) => readPrices(source, priced)),
       ])
-      const events = timed.map((event, index): PricedEvent => {
+      const outcomes = new Map(groups.flat())
+      const events = timed.map((event): PricedEvent => {
         const token = facts.get(event.asset)
-        const outcome = outcomes[index]
+        const outcome = outcomes.get(event)
         if (token === undefined || outcome === undefined) throw new Error('Every event has a token and an outcome')
         if (outcome.kind === 'missing') throw missingPriceError(client, event, { ...token, reason: outcome.because })
         return { ...event, token, price: outcome.price }
@@ -141,13 +142,20 @@ export function createEventReader<Target extends StreamTarget>(options: {
   }
 }
 
+/** An event with the time of its block. */
+type TimedEvent = LendingEvent & { readonly timestampSec: number }
+
 /** Compares newest first; the debt of a liquidation comes before its collateral. */
 function newestFirst(a: LendingEvent, b: LendingEvent): number {
   return b.block - a.block || b.logIndex - a.logIndex || a.leg - b.leg
 }
 
 /** Adds times that are missing in the logs from the headers of the blocks. */
-async function addTimes(client: ChainClient, rows: readonly LendingEvent[], work: Work) {
+async function addTimes(
+  client: ChainClient,
+  rows: readonly LendingEvent[],
+  work: Work,
+): Promise<readonly TimedEvent[]> {
   const missing = [...new Set(rows.filter(({ timestampSec }) => timestampSec === null).map(({ block }) => block))]
   const headers = await allOrAbort(
     missing.map((number) => (shared: Work) => {

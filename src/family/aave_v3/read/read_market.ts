@@ -5,6 +5,7 @@ import { type ContractCall, type ReturnData, readMulticall } from '../../../chai
 import { decodeAddress, decodeWord, encodeCall, toLowerHex } from '../../../chain/call/words.ts'
 import { type ChainClient, ContractUnresponsiveError, type Endpoint } from '../../../chain/rpc/client.ts'
 import type { FinanceClient } from '../../../finance/chain.ts'
+import type { PriceSource } from '../../../finance/price/past/sources.ts'
 import { createCache } from '../../../lib/async/cache.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -35,6 +36,8 @@ interface Shape {
 
 interface Reading extends EventsTarget<LendingTarget> {
   readonly block: Block
+  /** Prices the market. */
+  readonly oracle: Address
   readonly shape: Shape
 }
 
@@ -47,7 +50,7 @@ export function createMarketReader(clock: Clock) {
      * The market at the newest block, so that every reserve with final events is included; dropped reserves are not.
      * The market's own oracle prices them. Throws `UnavailableError`.
      */
-    read(client: ChainClient, deployment: AaveV3Deployment, work: Work): Promise<EventsTarget<LendingTarget>> {
+    read(client: ChainClient, deployment: AaveV3Deployment, work: Work): Promise<Reading> {
       const { chain } = client
       const key = `aave_v3_market:${deployment.poolAddressesProvider}`
       const name = `${chain.id}:${key}`
@@ -95,11 +98,13 @@ async function readMarket(
       startBlock,
       tokens: decodeTokens(assets, { data, market }),
     }
-    const pricing = {
+    const oracleAddress = decodeAddress(requireWords(oracle, { count: 1, market }), 0)
+    const source: PriceSource = {
+      kind: 'aave_market',
       provider: deployment.poolAddressesProvider,
-      oracle: decodeAddress(requireWords(oracle, { count: 1, market }), 0),
+      oracle: oracleAddress,
     }
-    return { block, target, shape, source: { kind: 'aave_market', ...pricing } }
+    return { block, target, shape, oracle: oracleAddress, getSource: () => source }
   }
   throw new UpstreamError('Cannot read the market: it changed during the read')
 }
@@ -149,7 +154,7 @@ const SILENT_MS = 60_000
 const MARKETS_MAX = 1_000
 
 /** The contracts of a market that watching needs. */
-type MarketFacts = EventsTarget<LendingTarget>
+type MarketFacts = Pick<Reading, 'target' | 'oracle'>
 
 /** Cached contracts of the markets. */
 export type MarketContracts = ReturnType<typeof createMarketContracts>
@@ -162,8 +167,8 @@ export function createMarketContracts(clock: Clock) {
 
   async function readFacts(client: FinanceClient, deployment: AaveV3Deployment, work: Work) {
     try {
-      const { target, source } = await markets.read(client, deployment, work)
-      return { value: { target, source }, lifeMs: KNOWN_MS }
+      const { target, oracle } = await markets.read(client, deployment, work)
+      return { value: { target, oracle }, lifeMs: KNOWN_MS }
     } catch (error) {
       if (error instanceof UnavailableError && error.cause instanceof ContractUnresponsiveError)
         return { value: undefined, lifeMs: SILENT_MS }

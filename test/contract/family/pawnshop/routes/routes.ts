@@ -20,6 +20,8 @@ const CHARGES = { events: { credits: 3, per: PER_CALL }, appraisals: { credits: 
 >
 
 /** The family's endpoints. */
+const CHAIN_PRICES = { kind: 'chain' } as const
+
 export function createRoutes(options: {
   readonly chainIds: readonly number[]
   readonly shopOn: (chainId: number) => { readonly client: FinanceClient; readonly deployment: PawnshopDeployment }
@@ -49,7 +51,7 @@ export function createRoutes(options: {
       const { client, deployment } = shopOn(chainId)
       const pendingTarget = Promise.resolve({
         target: toTarget(chainId, deployment),
-        source: { kind: 'chain' as const },
+        getSource: () => CHAIN_PRICES,
       })
       return events().read({ client, pendingTarget, market: counter as Hex | undefined, ...question }, work)
     },
