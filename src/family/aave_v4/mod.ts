@@ -1,9 +1,11 @@
 import * as v from 'valibot'
 import { once } from '../../lib/memoize.ts'
 import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createEventReader } from '../lending/read_events.ts'
 import { createDailyRounds, createLendingSeries } from '../lending/series.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { createSpokeReader } from './read/read.ts'
+import { createSpokeStream, createSpokeTargetReader } from './read/stream.ts'
 import { createRoutes, createWatchable } from './routes.ts'
 import { snapshotSpoke } from './snapshot.ts'
 import { AAVE_V4_DEPLOYMENTS, type AaveV4Deployment } from './table.ts'
@@ -35,13 +37,32 @@ export const AAVE_V4 = defineFamily({
     const reader = once(() => createSpokeReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap(({ spokes }) => spokes.map(({ name }) => name)))
     const series = once(() => createLendingSeries(connect()))
-    return createRoutes({ chainIds, deployedIds: [...settings.keys()], markets, reader, series })
+    const history = once(() => createSpokeTargetReader(connect().clock))
+    const events = once(() => createEventReader({ ...connect(), stream: createSpokeStream(connect()) }))
+    return createRoutes({ chainIds, deployedIds: [...settings.keys()], markets, reader, history, events, series })
   },
   holdings: ({ settings, connect }) => createHoldingsReader(createSpokeReader({ ...connect(), deployments: settings })),
   watch: ({ settings, connect }) => ({
     ...createWatchable(settings),
     watcher: () => createWatcher({ ...connect(), deployments: settings }),
   }),
+  histories({ settings, connect }) {
+    const { clients, clock } = connect()
+    const targets = createSpokeTargetReader(clock)
+    const stream = createSpokeStream({ clock })
+    return [...settings].flatMap(([chainId, { spokes }]) =>
+      spokes.map((spoke) => ({
+        chainId,
+        title: `aave-v4 ${spoke.name}`,
+        async complete(reader, work) {
+          const client = clients.get(chainId)
+          if (client === undefined) return
+          const { target } = await targets.read(client, spoke, work)
+          await reader.complete({ stream, target }, work)
+        },
+      })),
+    )
+  },
   contracts({ settings, ...setup }) {
     const reader = createSpokeReader({ ...setup, deployments: settings })
     return [...reader.targets.values()].flatMap((target) =>

@@ -2,14 +2,18 @@ import * as v from 'valibot'
 import { documented, evmAddress } from '../../http/request/input.ts'
 import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import type { Route } from '../../http/route/route.ts'
+import { eventsRoute } from '../lending/events.ts'
 import { marketRoutes } from '../lending/market_routes.ts'
+import type { EventReader } from '../lending/read_events.ts'
 import type { LendingSeries } from '../lending/series.ts'
 import { findMarketTarget, snapshotsRoute } from '../lending/snapshots.ts'
 import { LENDING_FIGURES } from '../lending/watched.ts'
 import type { Watchable } from '../watch.ts'
+import type { SpokeTarget } from './event/log.ts'
 import { presentReduced, presentWallet } from './present/present.ts'
 import { batchOutput, listOutput } from './present/schema.ts'
 import type { SpokeReader } from './read/read.ts'
+import type { SpokeTargetReader } from './read/stream.ts'
 import { snapshotSpoke } from './snapshot.ts'
 import type { AaveV4Deployment, AaveV4Spoke } from './table.ts'
 
@@ -38,6 +42,7 @@ const CHARGES = {
     many: { from: 100, credits: 12 },
     terms: BEFORE_PAGES,
   },
+  events: { credits: 1, per: PER_CALL },
   snapshots: { credits: 2, per: PER_CALL },
 } satisfies Record<string, Charge>
 
@@ -61,12 +66,14 @@ export function createWatchable(settings: ReadonlyMap<number, AaveV4Deployment>)
   }
 }
 
-/** Creates the list, the batch and the daily snapshots; `chainIds` are all configured chains, with this family or without. */
+/** Creates the list, the batch, the events and the daily snapshots; `chainIds` are all configured chains, with this family or without. */
 export function createRoutes({
   chainIds,
   deployedIds,
   markets,
   reader,
+  history,
+  events,
   series,
 }: {
   readonly chainIds: readonly number[]
@@ -75,6 +82,8 @@ export function createRoutes({
   /** Names of the spokes on them. */
   readonly markets: ReadonlySet<string>
   readonly reader: () => SpokeReader
+  readonly history: () => SpokeTargetReader
+  readonly events: () => EventReader<SpokeTarget>
   readonly series: () => LendingSeries
 }): readonly Route[] {
   const protocol = {
@@ -95,18 +104,36 @@ export function createRoutes({
     presentReduced,
   } as const
   const marketId = marketIdParameter(markets)
-  const history = {
-    chainIds: deployedIds,
-    marketId: v.optional(marketId, MARKET_DEFAULT),
-    findMarket: (place: { readonly chainId: number; readonly market: string }) =>
-      snapshotSpoke(reader(), findMarketTarget(reader().targets, place, protocol)),
-    series,
-  }
+  const places = { chainIds: deployedIds, marketId: v.optional(marketId, MARKET_DEFAULT) }
+  const findSpoke = (place: Parameters<typeof findMarketTarget>[1]) =>
+    findMarketTarget(reader().targets, place, protocol)
   return [
     ...marketRoutes(protocol, { chainIds, marketId, reader }),
-    snapshotsRoute({ ...protocol, charge: CHARGES.snapshots, description: SNAPSHOTS_DESCRIPTION }, history),
+    eventsRoute(
+      { ...protocol, charge: CHARGES.events, description: EVENTS_DESCRIPTION },
+      {
+        ...places,
+        findMarket(place, work) {
+          const { client, deployments } = findSpoke(place)
+          const [spoke] = deployments
+          if (spoke === undefined) throw new Error('A found market has a deployment')
+          return { client, pendingTarget: history().read(client, spoke, work) }
+        },
+        events,
+      },
+    ),
+    snapshotsRoute(
+      { ...protocol, charge: CHARGES.snapshots, description: SNAPSHOTS_DESCRIPTION },
+      { ...places, findMarket: (place) => snapshotSpoke(reader(), findSpoke(place)), series },
+    ),
   ]
 }
+
+const EVENTS_DESCRIPTION =
+  'The list is proven: the shares of all its logs, added up, must be what the spoke has stored of the wallet at the last ' +
+  'final block, in every reserve and to the unit; if a log is missing the answer is 503 and names the check `fold`. Debt ' +
+  'that was written off, and shares that a liquidator received, count in that and are not shown. A repayment includes its ' +
+  'premium; a price is what the spoke’s oracle said of the reserve at the block.'
 
 const SNAPSHOTS_DESCRIPTION =
   'One entry for each UTC midnight from the first one at which the spoke keeps a trace of the wallet up to the one that ' +

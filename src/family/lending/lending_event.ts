@@ -14,13 +14,20 @@ export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'li
 /** Type of an event that answers show. */
 export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
 
+/** What a market may store of a wallet in an asset beside amounts: their changes prove that no log is missing. */
+const STORED_KINDS = [
+  ...(['raise_supplied_shares', 'lower_supplied_shares', 'raise_drawn_shares', 'lower_drawn_shares'] as const),
+  ...(['raise_premium_shares', 'lower_premium_shares', 'raise_premium_offset', 'lower_premium_offset'] as const),
+] as const
+
 /**
- * Kinds of changes of a wallet's balances. Besides the events that answers show: supply tokens sent or received, and
- * supply or debt that changed for another reason, such as a debt written off.
+ * Kinds of changes of a wallet's balances. Besides the events that answers show: supply tokens sent or received, supply
+ * or debt that changed for another reason, such as a debt written off, and changes of what a market stores.
  */
 const LENDING_EVENT_KINDS = [
   ...LENDING_EVENT_TYPES,
   ...(['send', 'receive', 'raise_supply', 'lower_supply', 'raise_debt', 'lower_debt'] as const),
+  ...STORED_KINDS,
 ] as const
 
 /** Kind of a change. */
@@ -33,8 +40,11 @@ export interface LendingEvent {
   readonly market: Hex | null
   readonly block: number
   readonly logIndex: number
-  /** 1 for the collateral of a liquidation and for received tokens; otherwise 0, also for a liquidation's debt. */
-  readonly leg: 0 | 1
+  /**
+   * Tells changes of one log apart: 1 for the collateral of a liquidation and for received tokens, 0 for other events,
+   * also for a liquidation's debt; from 2 on for changes of what a market stores.
+   */
+  readonly leg: number
   readonly kind: LendingEventKind
   readonly asset: Hex
   /** Raw units of the asset; scaled by the index for tokens sent or received. */
@@ -106,14 +116,14 @@ export async function readLendingEvents(
   if (first === undefined || !first.covered) return undefined
   const events = rows.flatMap(
     ({ market, block, log_index, leg, kind, asset, amount, counterparty, tx_hash, time, index_ray }) =>
-      block === null || log_index === null || asset === null || amount === null || tx_hash === null
+      block === null || log_index === null || leg === null || asset === null || amount === null || tx_hash === null
         ? []
         : {
             wallet,
             market: toHexOrNull(market),
             block: Number(block),
             logIndex: log_index,
-            leg: leg === 1 ? (1 as const) : (0 as const),
+            leg,
             kind: kind as LendingEventKind,
             asset: hexFromBytes(asset),
             amount: BigInt(amount),

@@ -24,8 +24,21 @@ const REPLAY: Hex = concatHex([
   '0x5ff3', //                                  return v >> 1 bytes
   '0x5b5ffd', //                           0x3b revert them
 ])
-/** Answers to calls that were not recorded, at 0x3e: all gas is burned, or ten words of zero. */
-const OTHERS = { burn: '0x5bfe', zero: '0x5b610140611000f3' } as const
+/** Logs what the call data say, as `encodeLog` makes them. */
+const LOG: Hex = concatHex([
+  '0x5b608035606035604035602035', // 0x3e the four topics
+  '0x60a036038060a05f37', //              memory = the data behind them
+  '0x5f5f3560041460', //                  as many topics as the first word says
+  '0x5f57a3005ba400', //                  three, or four: 0x5f
+])
+/** Answers to calls that were not recorded, at 0x3e: all gas is burned, ten words of zero, or a log. */
+const OTHERS = { burn: '0x5bfe', zero: '0x5b610140611000f3', log: LOG } as const
+
+/** Call data with which a contract of recorded calls, placed with `others` as `log`, logs three or four topics. */
+export function encodeLog(topics: readonly Hex[], data: Hex): Hex {
+  const words = Array.from({ length: 4 }, (_, index) => topics[index] ?? numberToHex(0, { size: 32 }))
+  return concatHex([numberToHex(topics.length, { size: 32 }), ...words, data])
+}
 
 /** Puts recorded calls at the addresses that they go to; `others` says what other calls of these addresses do. */
 export async function placeReplay(

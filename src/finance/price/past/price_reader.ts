@@ -234,6 +234,7 @@ export function getSourceContract(
   feedRule = FEED_RULE_REVISION,
 ): string {
   if (source.kind === 'aave_market') return source.provider.toLowerCase()
+  if (source.kind === 'aave_reserve') return `${source.spoke.toLowerCase()};reserve ${source.reserveId}`
   if (prices.unbacked?.includes(token)) return 'unbacked'
   const feed = prices.usdFeeds[token]?.feed
   if (feed !== undefined) return `${feed.toLowerCase()};rule ${feedRule}`

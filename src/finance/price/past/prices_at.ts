@@ -16,12 +16,14 @@ import { findRoundFault, readSurroundings } from './round_faults.ts'
 import { type CallContracts, type NamedRound, readRoundAt } from './rounds.ts'
 import {
   createBaseCalls,
+  createReserveSourceCall,
   createSourceCall,
   type EndpointPriceClaim,
   noResultBecause,
   type PriceResult,
   type PriceSource,
   readMarketPrices,
+  readReservePrice,
   readSourcePrices,
   toBaseScale,
   toPriceResult,
@@ -116,9 +118,12 @@ export async function readStatePrices(
         timestampSec = seen.timestampSec
         return results
       }
-      const claims = await (source.kind === 'aave_market'
-        ? readMarketPrices(source, tokens, callContracts)
-        : readSourcePrices(client, { tokens, block }, callContracts))
+      const readClaims = () => {
+        if (source.kind === 'aave_market') return readMarketPrices(source, tokens, callContracts)
+        if (source.kind === 'aave_reserve') return readReservePrice(source, tokens, callContracts)
+        return readSourcePrices(client, { tokens, block }, callContracts)
+      }
+      const claims = await readClaims()
       return { timestampSec, claims: new Map(claims) }
     },
     {
@@ -224,6 +229,10 @@ async function listFeeds(
   const configured = prices.usdFeeds[token]?.feed
   const own = configured === undefined ? [] : [{ feed: configured, isOracles: false }]
   if (source.kind === 'chain' && configured !== undefined) return own
+  if (source.kind === 'aave_reserve') {
+    const reserveFeed = tryDecodeAddress((await callContracts([createReserveSourceCall(source)]))[0])
+    return reserveFeed === undefined ? own : [{ feed: reserveFeed, isOracles: true }, ...own]
+  }
   const oracle = source.kind === 'chain' ? prices.aaveOracle : source.oracle
   if (oracle === undefined) return own
   const [feed, ...base] = await callContracts([createSourceCall(oracle, token), ...createBaseCalls(oracle)])

@@ -8,14 +8,23 @@ import { createRangeQuestion, decodeSequencer, findRoundFault, readRanges } from
 import { type CallContracts, createLatestRoundCall, createLatestRoundCalls, decodeLatestRound } from './rounds.ts'
 
 /**
- * Where prices are read: the configured sources of the chain's tokens, or the oracle of one Aave market.
+ * Where prices are read: the configured sources of the chain's tokens, the oracle of one Aave market, or what the oracle
+ * of a spoke of Aave V4 says of one reserve.
  */
-export type PriceSource = { readonly kind: 'chain' } | MarketSource
+export type PriceSource = { readonly kind: 'chain' } | MarketSource | ReserveSource
 
 interface MarketSource {
   readonly kind: 'aave_market'
   readonly provider: Address
   /** The market's current oracle: if it was the same at the block, one request is enough. */
+  readonly oracle: Address
+}
+
+interface ReserveSource {
+  readonly kind: 'aave_reserve'
+  readonly spoke: Address
+  readonly reserveId: number
+  /** The spoke's current oracle: if it was the same at the block, one request is enough. */
   readonly oracle: Address
 }
 
@@ -45,6 +54,9 @@ const ABI = parseAbi([
   'function BASE_CURRENCY_UNIT() view returns (uint256)',
   'function getAssetPrice(address asset) view returns (uint256)',
   'function getSourceOfAsset(address asset) view returns (address)',
+  'function ORACLE() view returns (address)',
+  'function getReservePrice(uint256 reserveId) view returns (uint256)',
+  'function getReserveSource(uint256 reserveId) view returns (address)',
 ])
 
 /** Reads prices from a market's oracle, as the market itself uses them. */
@@ -71,6 +83,24 @@ export async function readMarketPrices(
     const price: DirectPrice = { units, scale, source: 'aave_oracle' }
     return [token, { outcome: { kind: 'price', price, evidence: 'state' } }]
   })
+}
+
+/** Reads the price of the token of a reserve from the oracle of its spoke, which answers in US dollars alone. */
+export async function readReservePrice(
+  { spoke, reserveId, oracle }: ReserveSource,
+  tokens: readonly Address[],
+  callContracts: CallContracts,
+): Promise<[Address, EndpointPriceClaim][]> {
+  const data = encodeFunctionData({ abi: ABI, functionName: 'getReservePrice', args: [BigInt(reserveId)] })
+  const getOracle = { to: spoke, data: encodeFunctionData({ abi: ABI, functionName: 'ORACLE' }) }
+  const [oracleAnswer, answer] = await callContracts([getOracle, { to: oracle, data }])
+  const spokeOracle = tryDecodeAddress(oracleAnswer)
+  const toAll = (outcome: PriceResult) => tokens.map((token): [Address, EndpointPriceClaim] => [token, { outcome }])
+  if (spokeOracle === undefined) return toAll(noResultBecause('its spoke had no oracle'))
+  const [price] = spokeOracle === oracle ? [answer] : await callContracts([{ to: spokeOracle, data }])
+  const units = tryDecodeUint(price) ?? 0n
+  if (units === 0n) return toAll(noResultBecause("its spoke's oracle had no price for it"))
+  return toAll({ kind: 'price', price: { units, scale: AAVE_DECIMALS, source: 'aave_oracle' }, evidence: 'state' })
 }
 
 /** Reads prices from the configured sources. */
@@ -161,6 +191,12 @@ export function createBaseCalls(oracle: Address): ContractCall[] {
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY' }) },
     { to: oracle, data: encodeFunctionData({ abi: ABI, functionName: 'BASE_CURRENCY_UNIT' }) },
   ]
+}
+
+/** Creates the call that returns the contract from which the oracle of a spoke prices a reserve. */
+export function createReserveSourceCall({ oracle, reserveId }: ReserveSource): ContractCall {
+  const data = encodeFunctionData({ abi: ABI, functionName: 'getReserveSource', args: [BigInt(reserveId)] })
+  return { to: oracle, data }
 }
 
 /** Returns the decimals of an oracle's prices by the results of those calls; undefined if it does not count in dollars. */
