@@ -20,7 +20,7 @@ import {
   isToolCall,
   parseMessages,
   type RawMessage,
-} from './protocol.ts'
+} from './message.ts'
 import { createTools, type Tool } from './tools.ts'
 
 /** Most concurrently read bodies of a key. */
