@@ -68,7 +68,8 @@ export function createWalletStream(payments: WalletPayments, clock: Clock): Stre
       if (to === undefined) return false
       const call = { to, data: encodeCall(POSITIONS, tokenId) }
       const [before, after] = await Promise.all([read(call, range.fromBlock), read(call, range.toBlock)])
-      return before?.slice(...FLOW_DIGITS) !== after?.slice(...FLOW_DIGITS)
+      if (before === undefined || after === undefined) return false
+      return before.slice(...FLOW_DIGITS) !== after.slice(...FLOW_DIGITS)
     }
     return await client.read(attempt, { work, past })
   }
