@@ -259,6 +259,9 @@ function mergeShapes(shapes: readonly JsonSchema[]): JsonSchema {
     const properties = names.map((name) => [name, mergeShapes(collect(name))] as const)
     return { type: 'object', properties: Object.fromEntries(properties) }
   }
+  // Any text is one of them: the words that some protocols list would read like all there are.
+  if (shapes.every((shape) => shape['type'] === 'string') && shapes.some((shape) => shape['enum'] === undefined))
+    return { type: 'string' }
   if (!isList) return { anyOf: [first, ...others] }
   return { ...first, ...enumKeyword([...new Set(shapes.flatMap((shape) => shape['enum'] as unknown[]))]) }
 }
@@ -281,7 +284,7 @@ const BRIEF: ReadonlyMap<string, string> = new Map([
   ['wallets', 'Up to 500 addresses of wallets.'],
   ['chain_id', 'Chain id.'],
   ['market_address', 'Account of a Kamino market.'],
-  ['market_id', 'Name of an Aave market, or id of a Morpho market.'],
+  ['market_id', 'Name of an Aave market, such as main, or id of a Morpho market.'],
   ['at_block', 'Past block; needs chain_id.'],
   ['at_time', 'Past moment, Unix seconds or ISO 8601.'],
   ['receipt', 'Adds a receipt, 2 credits.'],
