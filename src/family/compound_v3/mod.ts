@@ -1,9 +1,13 @@
 import * as v from 'valibot'
 import { once } from '../../lib/memoize.ts'
 import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { createEventReader } from '../lending/read_events.ts'
 import { createDailyRounds, createLendingSeries } from '../lending/series.ts'
 import { createHoldingsReader } from './holdings.ts'
+import { createCometTargetReader } from './read/market_target.ts'
 import { createCometReader } from './read/read.ts'
+import { createCometStream } from './read/stream.ts'
+import { eventsRoute } from './routes/events.ts'
 import { createRoutes } from './routes/list.ts'
 import { createWatchable } from './routes/market.ts'
 import { snapshotsRoute } from './routes/snapshots.ts'
@@ -46,8 +50,11 @@ export const COMPOUND_V3 = defineFamily({
     const reader = once(() => createCometReader({ ...connect(), deployments: settings }))
     const markets = new Set([...settings.values()].flatMap((each) => each.map(({ market }) => market)))
     const series = once(() => createLendingSeries(connect()))
+    const history = once(() => createCometTargetReader(connect()))
+    const events = once(() => createEventReader({ ...connect(), stream: createCometStream(connect()) }))
     return [
       ...createRoutes({ chainIds, markets, reader }),
+      eventsRoute({ chainIds: [...settings.keys()], markets, reader, history, events }),
       snapshotsRoute({ chainIds: [...settings.keys()], markets, reader, series }),
     ]
   },
@@ -56,6 +63,23 @@ export const COMPOUND_V3 = defineFamily({
     ...createWatchable(settings),
     watcher: () => createWatcher({ ...connect(), deployments: settings }),
   }),
+  histories({ settings, connect }) {
+    const services = connect()
+    const targets = createCometTargetReader(services)
+    const stream = createCometStream(services)
+    return [...settings].flatMap(([chainId, markets]) =>
+      markets.map((market) => ({
+        chainId,
+        title: `compound-v3 ${market.market}`,
+        async complete(reader, work) {
+          const client = services.clients.get(chainId)
+          if (client === undefined) return
+          const { target } = await targets.read(client, market, work)
+          await reader.complete({ stream, target }, work)
+        },
+      })),
+    )
+  },
   contracts({ settings, ...setup }) {
     const reader = createCometReader({ ...setup, deployments: settings })
     return [...reader.targets.values()].flatMap((target) =>

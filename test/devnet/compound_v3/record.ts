@@ -7,6 +7,7 @@ import type { World } from './vectors.ts'
 export const COMET_ABI = parseAbi([
   'struct AssetInfo { uint8 offset; address asset; address priceFeed; uint64 scale; uint64 borrowCollateralFactor; uint64 liquidateCollateralFactor; uint64 liquidationFactor; uint128 supplyCap; }',
   'struct TotalsBasic { uint64 baseSupplyIndex; uint64 baseBorrowIndex; uint64 trackingSupplyIndex; uint64 trackingBorrowIndex; uint104 totalSupplyBase; uint104 totalBorrowBase; uint40 lastAccrualTime; uint8 pauseFlags; }',
+  'function numAssets() view returns (uint8)',
   'function totalsBasic() view returns (TotalsBasic)',
   'function userBasic(address) view returns (int104 principal, uint64 baseTrackingIndex, uint64 baseTrackingAccrued, uint16 assetsIn, uint8 reserved)',
   'function userCollateral(address, address) view returns (uint128 balance, uint128 reserved)',

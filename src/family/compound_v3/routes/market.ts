@@ -22,6 +22,7 @@ export const CHARGES = {
     many: { from: 100, credits: 12 },
     terms: BEFORE_PAGES,
   },
+  events: { credits: 1, per: PER_CALL },
   snapshots: { credits: 2, per: PER_CALL },
 } satisfies Record<string, Charge>
 
