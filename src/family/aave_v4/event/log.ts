@@ -52,7 +52,7 @@ interface ReserveLog<Kind extends string> {
 }
 
 /** A wallet supplies, withdraws, borrows or repays. */
-export interface SpokeAction extends ReserveLog<'supply' | 'withdraw' | 'borrow' | 'repay'> {
+interface SpokeAction extends ReserveLog<'supply' | 'withdraw' | 'borrow' | 'repay'> {
   /** Payer of a supply or repayment, receiver of a withdrawal or borrow. */
   readonly counterparty: Hex
   readonly amount: bigint
@@ -76,7 +76,7 @@ export interface SpokeLiquidation extends ReserveLog<'liquidation'> {
 }
 
 /** A debt is written off, or its premium is set anew. */
-export interface DebtUpdate extends ReserveLog<'deficit' | 'refresh'> {
+interface DebtUpdate extends ReserveLog<'deficit' | 'refresh'> {
   readonly drawnShares: bigint
   readonly premium: PremiumChange
 }
