@@ -46,7 +46,7 @@ test('every route that agents may call is a tool, alone or with those of other p
       expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3', 'morpho-blue', 'kamino'] }),
     ],
     ['list_lending_health', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3', 'kamino'] })],
-    ['list_lending_events', expect.objectContaining({ enum: ['aave-v3', 'aave-v4'] })],
+    ['list_lending_events', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3'] })],
     ['list_lending_snapshots', expect.objectContaining({ enum: ['aave-v3', 'aave-v4', 'compound-v3'] })],
     ['read_lending_yield', expect.objectContaining({ enum: ['morpho-blue', 'kamino'] })],
     ['read_lending_risk', undefined],
