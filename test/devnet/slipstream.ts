@@ -71,6 +71,8 @@ export interface SlipstreamDevnet {
   pay(): readonly Transaction[]
   /** Sets the part of a reward, in basis points, that is lost within so many seconds after staking. */
   setPenalty(bps: number, sec: number): Transaction
+  /** Mints a position around the price to each, so many ticks to both sides; returns their ids. */
+  mintMany(requests: readonly { readonly recipient: Address; readonly ticks: number }[]): Promise<readonly bigint[]>
   /** Swaps so much of a token. */
   trade(tokenIn: Address, amountIn: bigint): Promise<void>
   /** Makes a pool of other tokens, its gauge, and a position of the owner's in it. */
@@ -105,8 +107,8 @@ export async function addSlipstream(devnet: Devnet, { firstId = 1n } = {}): Prom
     ...swapCall({ pool: { ...pool, fee: TICK_SPACING }, tokenIn, amountIn }),
     to: ROUTER,
   })
-  const mint = (pool: Pool, range: ReturnType<typeof rangeAround>): Transaction => ({
-    ...mintCall({ pool: { ...pool, fee: TICK_SPACING }, ...range, ...amounts(pool, 1_000), recipient: owner }),
+  const mint = (pool: Pool, range: ReturnType<typeof rangeAround>, recipient = owner): Transaction => ({
+    ...mintCall({ pool: { ...pool, fee: TICK_SPACING }, ...range, ...amounts(pool, 1_000), recipient }),
     to: MANAGER,
   })
   const { pool, gauge } = await createPool(devnet, [usdc.address, weth.address])
@@ -154,6 +156,10 @@ export async function addSlipstream(devnet: Devnet, { firstId = 1n } = {}): Prom
     pay,
     setPenalty: (bps, sec) =>
       call(GAUGE_FACTORY, { functionName: 'setPenalty', args: [pool.address, BigInt(bps), BigInt(sec)] }),
+    async mintMany(requests) {
+      await send(requests.map(({ recipient, ticks }) => mint(pool, rangeAround(pool, -ticks, ticks), recipient)))
+      return requests.map(() => nextId++)
+    },
     trade: async (tokenIn, amountIn) => {
       await send([swap(pool, tokenIn, amountIn)])
     },

@@ -6,7 +6,6 @@ import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import type { ExitUnit } from '../../../src/chain/call/exit/step.ts'
 import { createChainClient } from '../../../src/chain/evm/evm_client.ts'
 import type { Holdings } from '../../../src/family/holding.ts'
-import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
 import { silentLog } from '../../../src/lib/log.ts'
@@ -23,10 +22,12 @@ import { createPatientClock } from '../../support/test_clock.ts'
 import { breaksRule, createRule, drawOrder, listBlocks, mergeUnits, sumOutcome } from './exit_order.ts'
 import { type ExitWorld, raw, startExitWorld, type Wire, type WireRow } from './exit_world.ts'
 import { readInNextBlock } from './next_block.ts'
-import { allRows, countedClient, createPortfolio, e6 } from './support.ts'
+import { allRows, countedClient, e6 } from './support.ts'
 
 const SEED = 20_261_130
 const WALLETS = caseCount(1_000, 12)
+/** Those that also sell what arrives. */
+const SELLERS = 400
 /** Random drains of reserves. */
 const DRAINS = caseCount(200, 8)
 /** Random orders of the steps of random wallets. */
@@ -67,13 +68,8 @@ function expectSums({ rows, arrives_usd, book_usd, blocked_usd, walked_away_usd,
 }
 
 test('what arrives is what really doing it brings, and what is lent is what really repaying takes, to the wei', async () => {
-  const { aave, bring, database, devnet, lister, listTransactions, morpho, wallets } = world
-  const portfolio = createPortfolio([lister.client], {
-    db: database.db,
-    history: lister.history,
-    clock: createPatientClock(),
-    more: [UNISWAP_V4],
-  })
+  const { aave, bring, createExits, devnet, listTransactions, morpho, wallets } = world
+  const portfolio = createExits()
   const { found: answers, timeSec } = await readInNextBlock(devnet, async () => {
     const told = new Map<Address, Wire>()
     const named = [...Object.values(aave.wallets), ...Object.values(morpho.wallets)]
@@ -120,6 +116,7 @@ test('what arrives is what really doing it brings, and what is lent is what real
     for (const { blocked_by, position } of rows) {
       const key = `${position?.['family'] ?? 'wallet'} ${blocked_by ?? 'arrives'}`
       counts[key] = (counts[key] ?? 0) + 1
+      if (position?.['part'] === 'rewards') counts['rewards'] = (counts['rewards'] ?? 0) + 1
     }
   }
   console.log(`${answers.size} wallets`, counts)
@@ -135,9 +132,11 @@ test('what arrives is what really doing it brings, and what is lent is what real
   for (const money of ['lent', 'made up']) expect(counts[money]).toBeGreaterThan(2)
   expect(counts['aave-v3 paused']).toBeGreaterThan(0)
   for (const family of ['aave-v3', 'morpho-blue']) expect(counts[`${family} no_liquidity`]).toBeGreaterThan(0)
-  for (const family of ['uniswap-v3', 'uniswap-v4']) expect(counts[`${family} arrives`]).toBeGreaterThan(9)
+  for (const family of ['uniswap-v3', 'uniswap-v4', 'slipstream'])
+    expect(counts[`${family} arrives`]).toBeGreaterThan(9)
+  expect(counts['rewards']).toBeGreaterThan(1)
   expect(counts['uniswap-v4 hook_forbids']).toBeGreaterThan(0)
-}, 900_000)
+}, 1_800_000)
 
 const UNFUNDED = 'No contract was found that lends'
 
@@ -155,7 +154,7 @@ function createLimitedClient(): FinanceClient {
 }
 
 test('simulated calls of the wallet bring the same as the executed exit, and so do protocols asked for themselves', async () => {
-  const { aave, database, devnet, lister, morpho, wallets } = world
+  const { aave, createExits, devnet, lister, morpho, wallets } = world
   const rpc = await startFaultyRpc(devnet.rpcUrl)
   // It refuses exits alone, so that the book is read alike, for which the executor tries each position by itself.
   const isExit = ([call, , overrides]: readonly unknown[]) => {
@@ -167,17 +166,16 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
     if (method === 'eth_simulateV1' && !simulates) return { kind: 'error', error: { code: -32_601, message: 'none' } }
     return isExit(params) ? { kind: 'no_overrides', how: 'refuse' } : undefined
   })
-  const options = { db: database.db, history: lister.history, clock: createPatientClock(), more: [UNISWAP_V4] }
   const behind = { ...lister.client.chain, rpcUrls: [rpc.url] }
-  const executing = createPortfolio([lister.client], options)
-  const simulating = createPortfolio([countedClient(behind).client], options)
-  const asking = createPortfolio([countedClient(behind).client], options)
+  const executing = createExits()
+  const simulating = createExits(countedClient(behind).client)
+  const asking = createExits(countedClient(behind).client)
   const block = await devnet.client.getBlockNumber()
   const ask = async ({ exit }: typeof executing, wallet: Address) => {
     const { reply } = await exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
     return v.parse(exitOutput, { data: reply.data }).data
   }
-  const limited = createPortfolio([createLimitedClient()], options)
+  const limited = createExits(createLimitedClient())
   const counts = { simulated: 0, asked: 0, limited: 0, costly: 0 }
   for (const wallet of [...wallets, ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
     const executed = await ask(executing, wallet)
@@ -206,7 +204,8 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
   expect(counts.asked).toBeGreaterThan(5)
   expect(counts.limited).toBeGreaterThan(20 * counts.costly)
   await rpc.stop()
-}, 600_000)
+}, 1_800_000)
+
 /** What the wallet sends after its exit to sell what the answer says that it sells. */
 function listSales(wallet: Address, { sold }: Sale): Transaction[] {
   const pools = new Map(Object.values(world.devnet.pools).map((pool) => [pool.address, pool]))
@@ -232,17 +231,16 @@ const DEPOSIT = toFunctionSelector('deposit()')
 
 for (const name of ['usdc', 'weth'] as const) {
   test(`what arrives, sold for ${name}, brings what really selling it brings, to the wei`, async () => {
-    const { aave, bring, database, devnet, lister, listTransactions, morpho, wallets } = world
+    const { aave, bring, createExits, devnet, listTransactions, morpho, wallets } = world
     const into = TOKENS[name].address
-    const portfolio = createPortfolio([lister.client], {
-      db: database.db,
-      history: lister.history,
-      clock: createPatientClock(),
-      more: [UNISWAP_V4],
-    })
+    const portfolio = createExits()
     const { found: answers, timeSec } = await readInNextBlock(devnet, async () => {
       const told = new Map<Address, Wire>()
-      for (const wallet of [...wallets, ...Object.values(aave.wallets), ...Object.values(morpho.wallets)]) {
+      for (const wallet of [
+        ...wallets.slice(0, SELLERS),
+        ...Object.values(aave.wallets),
+        ...Object.values(morpho.wallets),
+      ]) {
         const asked = name === 'usdc' ? 'USDC' : into
         const { reply } = await portfolio.exit(`wallet=${wallet}&chain_id=1&sell_into=${asked}`)
         told.set(wallet, v.parse(exitOutput, { data: reply.data }).data)
@@ -295,19 +293,14 @@ function shuffle<T>(items: readonly T[], random: Random): T[] {
 }
 
 test(`of reserves that were drained in ${DRAINS} ways what arrives is what really doing it brings, to the wei`, async () => {
-  const { devnet, lister, database, wallets, drain, bring, listTransactions } = world
+  const { devnet, createExits, wallets, drain, bring, listTransactions } = world
   const random = createRandom(SEED + 1)
   let short = 0
   for (let way = 0; way < DRAINS; way++) {
     const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
     const assets = shuffle(DRAINED, random).slice(0, 1 + random.below(2))
     for (const asset of assets) await drain(asset, random.pick([3n, 50n, 5_000n, 10n ** 12n]))
-    const portfolio = createPortfolio([lister.client], {
-      db: database.db,
-      history: lister.history,
-      clock: createPatientClock(),
-      more: [UNISWAP_V4],
-    })
+    const portfolio = createExits()
     const wallet = random.pick(wallets)
     const { found: rows, timeSec } = await readInNextBlock(devnet, async () => {
       const { reply } = await portfolio.exit(`wallet=${wallet}&chain_id=1`)
@@ -331,12 +324,11 @@ test(`of reserves that were drained in ${DRAINS} ways what arrives is what reall
 }, 900_000)
 
 test(`in ${ORDERS} orders that are permitted the same arrives, and in none that is forbidden more`, async () => {
-  const { database, lister, wallets } = world
+  const { createExits, lister, wallets } = world
   const random = createRandom(SEED + 2)
   const clock = createPatientClock()
   const seen: Holdings[] = []
-  const options = { db: database.db, history: lister.history, clock, more: [UNISWAP_V4] }
-  const portfolio = createPortfolio([lister.client], { ...options, seen: (holdings) => seen.push(holdings) })
+  const portfolio = createExits(lister.client, { clock, seen: (holdings) => void seen.push(holdings) })
   const work = createWork(new AbortController().signal)
   const counts = { moved: 0, bound: 0, forbidden: 0, less: 0 }
   for (let drawn = 0; drawn < ORDERS; ) {

@@ -1,6 +1,11 @@
 import { expect } from 'bun:test'
 import type * as v from 'valibot'
 import { type Address, encodeFunctionData, erc20Abi, type Hex, toHex, zeroAddress } from 'viem'
+import type { Holdings } from '../../../src/family/holding.ts'
+import { SLIPSTREAM } from '../../../src/family/slipstream/mod.ts'
+import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
+import type { FinanceClient } from '../../../src/finance/chain.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import type { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
@@ -8,17 +13,20 @@ import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
-import { createRandom } from '../../devnet/random.ts'
+import { createRandom, type Random } from '../../devnet/random.ts'
 import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
+import { addSlipstream, readLiquidity } from '../../devnet/slipstream.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
-import { swapCall } from '../../devnet/uniswap_v3_calls.ts'
+import { collectCall, decreaseLiquidityCall, MANAGER_ABI, swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '../../devnet/uniswap_v4/calls.ts'
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
 import { testDatabase } from '../../support/database.ts'
+import { createPatientClock } from '../../support/test_clock.ts'
 import { startLister } from '../family/morpho_blue/list/world.ts'
 import { listWithdrawals } from './next_block.ts'
+import { createPortfolio } from './support.ts'
 
 const DRAINER = toWalletAddress('drains reserves')
 /** Gas that a block holds, so that all transactions of a wallet fit in one. */
@@ -40,6 +48,7 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   const { devnet, aave } = await exclusiveAave()
   const morpho = await devnet.morpho()
   const v4 = await devnet.uniswapV4()
+  const slipstream = await addSlipstream(devnet)
   const markets = new Map<string, MorphoMarket>(Object.values(morpho.markets).map((market) => [market.id, market]))
   const v4Pools = new Map<bigint, UniswapV4['pools'][keyof UniswapV4['pools']]>()
   const { wallets } = await aave.randomWallets(seed, count)
@@ -49,7 +58,8 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   const database = await testDatabase()
   const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
   const { prices } = createDevnetChain(devnet)
-  const overrides = { prices: { ...prices, uniswapV3Factory: UNISWAP_V3.factory, quotes } }
+  const usdFeeds = { ...prices.usdFeeds, [slipstream.reward]: { feed: slipstream.rewardFeed, heartbeatSec: 86_400 } }
+  const overrides = { prices: { ...prices, usdFeeds, uniswapV3Factory: UNISWAP_V3.factory, quotes } }
   const lister = startLister(devnet, { database, overrides })
   /** Gives the lenders and borrowers of Aave positions of all other families. */
   async function addPositions(): Promise<void> {
@@ -70,6 +80,7 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
         ),
       ),
     )
+    await addStaked(random)
     const v4pools = Object.values(v4.pools)
     const asks = Array.from({ length: Math.max(count, 2 * v4pools.length) }, (_, index) => {
       const pool = v4pools[index % v4pools.length] ?? v4.pools.plain
@@ -106,6 +117,24 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
     )
   }
 
+  /** Positions of Slipstream, half of them staked, of which the last ones pay a penalty if they leave. */
+  async function addStaked(random: Random): Promise<void> {
+    const owners = Array.from({ length: Math.ceil(count / 2) }, () => random.pick(wallets))
+    const ids = await slipstream.mintMany(
+      owners.map((recipient) => ({ recipient, ticks: random.pick([300, 3_000, 30_000]) })),
+    )
+    const staked = owners.map((owner, index) => ({ owner, id: ids[index] ?? 0n })).filter((_, index) => index % 2 === 0)
+    const middle = Math.floor(staked.length / 2)
+    const stake = (list: typeof staked) => devnet.send(list.flatMap(({ owner, id }) => slipstream.stake(owner, id)))
+    await stake(staked.slice(0, middle))
+    await devnet.rpc.call('evm_increaseTime', 2 * 86_400)
+    await stake(staked.slice(middle))
+    await devnet.send([...slipstream.pay(), slipstream.setPenalty(3_000, 86_400)])
+    await slipstream.trade(slipstream.pool.token0, 90_000_000n)
+    await devnet.rpc.call('evm_increaseTime', 3_600)
+    await devnet.rpc.call('evm_mine')
+  }
+
   /** Borrows all but a part of what a reserve has, so that many cannot withdraw all of theirs. */
   async function drain(asset: AssetName, partLeft: bigint): Promise<void> {
     const { aToken } = aave.reserveOf('main', asset)
@@ -135,6 +164,21 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
           const { collect, all = collect } = await listWithdrawals(devnet, { owner: wallet, tokenId })
           withdrawals.push(all)
         }
+      } else if (family === 'slipstream') {
+        if (seen.has(`${family} ${token_id}`)) continue
+        seen.add(`${family} ${token_id}`)
+        const { manager: to, gauge } = slipstream
+        const args = [tokenId] as const
+        const holder = await devnet.client.readContract({
+          address: to,
+          abi: MANAGER_ABI,
+          functionName: 'ownerOf',
+          args,
+        })
+        const liquidity = await readLiquidity(devnet, tokenId)
+        if (holder === gauge) withdrawals.push(slipstream.unstake(wallet, tokenId))
+        withdrawals.push({ ...decreaseLiquidityCall({ tokenId, owner: wallet, liquidity }), to })
+        withdrawals.push({ ...collectCall({ tokenId, owner: wallet }), to })
       } else if (family === 'aave-v3') {
         const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
         const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
@@ -212,12 +256,26 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
       await devnet.rpc.call('evm_revert', snapshot)
     }
   }
+  const { manager, factory, voter } = slipstream
+  const row = { manager, factory, voter, startBlock: 0, code: 'aerodrome_slipstream' }
   return {
     devnet,
+    /** Asks the routes of portfolios with all families, by default over the devnet itself. */
+    createExits: (
+      client: FinanceClient = lister.client,
+      { clock = createPatientClock() as Clock, seen = (_: Holdings): void => {} } = {},
+    ) =>
+      createPortfolio([client], {
+        db: database.db,
+        history: lister.history,
+        clock,
+        seen,
+        more: [UNISWAP_V4, SLIPSTREAM],
+        deployments: { slipstream: [row] },
+      }),
     aave,
     morpho,
     wallets,
-    database,
     lister,
     markets,
     drain,

@@ -56,7 +56,7 @@ export function createPortfolio(
     /** Families beside those. */
     readonly more?: readonly Family[]
     /** Deployments that replace those of the devnet. */
-    readonly deployments?: Partial<typeof ROWS>
+    readonly deployments?: Partial<typeof ROWS> & { readonly slipstream?: readonly object[] }
     /** Is told what a family read of a wallet. */
     readonly seen?: (holdings: Holdings) => void
   } = {},
