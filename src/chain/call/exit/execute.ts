@@ -14,8 +14,10 @@ import { LENS_RUNTIME } from './lens_artifact.ts'
 import { decodeOutcome, type ExitUnit, encodeUnits, type StepOutcome } from './step.ts'
 import { createStrikes, listSuspects, type Strikes } from './strike.ts'
 
-/** Units in one call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
+/** Units in the first call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
 const PAGE_SIZE = 25
+/** Units in a later one, while the endpoint took all of those before and none was hostile. */
+const PAGE_SIZE_MAX = 100
 /** Lenders that one call may ask. */
 const LENDERS_MAX = 8
 /** Calls with loans that run at a time. */
@@ -122,12 +124,10 @@ interface MadeMoney {
 
 function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuery): Run {
   return async (units, made = { storage: [], lenders: [] }) => {
-    const parties = new Set(units.flatMap((unit) => [...listParties(unit)]))
     const mustAsk = units.some(({ steps }) =>
       steps.some(({ loan }) => loan !== undefined && loan.lenders === undefined),
     )
-    const willing = mustAsk ? lenders.filter((each) => !parties.has(toKey(each)) && toKey(each) !== toKey(wallet)) : []
-    const asked = willing.slice(0, LENDERS_MAX)
+    const asked = mustAsk ? listWilling({ wallet, lenders }, units).slice(0, LENDERS_MAX) : []
     const funded = units.map(({ steps }) => ({
       steps: steps.map((step) =>
         step.loan === undefined ? step : { ...step, loan: { lenders: asked, ...step.loan } },
@@ -144,6 +144,15 @@ function createRunner({ call }: LensAccess, { wallet, lenders, block }: ExitQuer
     })
     return decodeRun(decodePage(answer, block), funded, made.lenders)
   }
+}
+
+/** Lists the lenders that take no part in units. */
+function listWilling(
+  { wallet, lenders }: Pick<ExitQuery, 'wallet' | 'lenders'>,
+  units: readonly ExitUnit[],
+): Address[] {
+  const parties = new Set([toKey(wallet), ...units.flatMap((unit) => [...listParties(unit)])])
+  return lenders.filter((each) => !parties.has(toKey(each)))
 }
 
 /** Decodes the outcomes of the units that a page took. Throws `RpcRefusedError` if other code stood at the wallet. */
@@ -207,8 +216,13 @@ async function runQueue(
       const outcome = outcomes[index]
       if (outcome?.kind === 'run') strikes?.note(unit, outcome.steps)
     }
+    if (results.length === page.length && !outcomes.some(isUsedUp)) pageSize = Math.min(2 * pageSize, PAGE_SIZE_MAX)
   }
   return [...struck]
+}
+
+function isUsedUp(outcome: UnitOutcome): boolean {
+  return outcome.kind !== 'run' || outcome.steps.some(({ kind }) => kind === 'too_costly')
 }
 
 /** The first of each group, then the second of each, and so on. */

@@ -34,6 +34,7 @@ export function createStrikes() {
      * that shared a unit with a hostile one. True for any unit with suspects once there were too many strikes.
      */
     isStruck(unit: ExitUnit): boolean {
+      if (total === 0) return false
       const suspects = new Set(listSuspects(unit))
       if (suspects.size > 0 && total >= ALL_STRIKES_MAX) return true
       return [...strikes.values()].some(
