@@ -165,7 +165,7 @@ const pnl = named(
     ),
     fee_apr: v.nullable(
       percent(
-        'All fees, collected or not, of time_weighted_average_capital in a year of the time that something was in it, not compounded; null if that took no time',
+        'All fees, collected or not, of time_weighted_average_capital in a year of the time that something was in it, not compounded; null if that was less than a day',
       ),
     ),
     hodl_gross_benchmark_usd_value: usd('What all deposited tokens are worth now, as if nothing had been withdrawn'),

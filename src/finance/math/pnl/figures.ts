@@ -12,6 +12,8 @@ import { SECONDS_PER_YEAR } from '../rate.ts'
 import { addAmounts, isZero, type Pair, type Prices } from './flow.ts'
 import { advanceTo, type PnlLedger, releasePending, worth, worthOfFractions } from './replay.ts'
 
+const DAY_SEC = 86_400n
+
 /** A position at the time of its figures. */
 export interface Valuation {
   readonly timeSec: bigint
@@ -43,7 +45,7 @@ export interface PnlFigures {
   readonly averageCapitalE6: bigint
   /**
    * Fees, collected or not ÷ time-weighted average capital × 365 days ÷ the seconds in which the position held something;
-   * undefined if it held nothing for any time.
+   * undefined below a day, whose rate would be chance.
    * @figure fee_apr
    */
   readonly feeApr: Rational | undefined
@@ -103,9 +105,9 @@ export function pnlFigures(history: PnlLedger, holding: Valuation): PnlFigures {
     ledger.activeSec === 0n ? ledger.deposited : multiplyRational(ledger.costSeconds, rational(1n, ledger.activeSec))
   // The average capital times the seconds in which it was held is the same sum, which has no gap to be told apart.
   const feeApr =
-    ledger.costSeconds.numerator > 0n
-      ? multiplyRational(ratio(exact.fees, ledger.costSeconds), rational(SECONDS_PER_YEAR, 1n))
-      : undefined
+    ledger.activeSec < DAY_SEC
+      ? undefined
+      : multiplyRational(ratio(exact.fees, ledger.costSeconds), rational(SECONDS_PER_YEAR, 1n))
   return { ...sums(exact, averageCapital), ...ratios(exact, averageCapital), feeApr }
 }
 

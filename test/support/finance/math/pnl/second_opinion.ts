@@ -110,7 +110,7 @@ export function secondOpinion(flows: readonly Flow[], holding: Valuation) {
     pnl_usd_value: sixDigits(pnlE6),
     pnl_percentage: percent(pnl, capital),
     time_weighted_average_capital: sixDigits(millionths(capital)),
-    fee_apr: seconds === 0n ? null : percent(mul(add(fees, feesLeft), [365n * 86_400n, seconds]), capital),
+    fee_apr: seconds < 86_400n ? null : percent(mul(add(fees, feesLeft), [365n * 86_400n, seconds]), capital),
     hodl_gross_benchmark_usd_value: sixDigits(millionths(hodl)),
     alpha_vs_hodl_gross_usd_value: sixDigits(pnlE6 - millionths(hodl) + millionths(invested)),
     alpha_vs_hodl_gross_percentage: percent(sub(received, hodl), hodl),

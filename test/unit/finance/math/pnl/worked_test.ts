@@ -121,6 +121,18 @@ describe('pnlFigures()', () => {
     expect(shown(computeFigures(HISTORIES[name])).fee_apr).toBe(rate)
   })
 
+  test('tells no rate of less than a day', () => {
+    const fees = hundredths(0n, 500n)
+    const rate = (timeSec: bigint) =>
+      shown(
+        computeFigures({
+          flows: [deposit(0, 1_000n, 60n)],
+          holding: { timeSec, prices: pricesAt(60n), principal: pooled(1_000n, 60n, ETHER), fees },
+        }),
+      ).fee_apr
+    expect([rate(day(1) - 1n), rate(day(1))]).toEqual([null, expect.stringMatching(/^\d+\.\d{4}$/)])
+  })
+
   test('of a withdrawal that paid nothing ends with nothing unrealized', () => {
     const whole: Pair<bigint> = [0n, 1n]
     const flows: Flow[] = [
