@@ -14,6 +14,8 @@ import { EmptyState, ErrorNotice, LoadingNotice } from '../part/notice.tsx'
 import { Shell } from '../part/shell.tsx'
 import { KeyForm, WalletForm } from './form.tsx'
 import { ASSETS_MAX, PAGE_SIZE } from './requests/plan.ts'
+import type { Messages } from './trigger/messages.tsx'
+import { MessagesPanel, useMessages } from './trigger/messages.tsx'
 import { Wallets } from './wallets.tsx'
 
 /** Values that every part of a view uses. */
@@ -25,12 +27,14 @@ export interface Context {
   readonly paid: Map<string, Answer>
   /** Readings that a button asked for, see `usePress`. */
   readonly pressed: Set<string>
+  readonly messages: Messages
 }
 
 export function ExplorePage() {
   const [key, setKey] = useState(getStoredKey())
   const { view, setView, isChosen, choose } = useView()
   const { value: catalog, again } = useLoaded(readCatalog, [])
+  const messages = useMessages(key)
   const [charge, setCharge] = useState<{ spent: number; remaining: string | undefined }>({
     spent: 0,
     remaining: undefined,
@@ -125,7 +129,9 @@ export function ExplorePage() {
           view={view}
           setView={setView}
           spent={charge.spent}
+          messages={messages}
         />
+        {catalog.watchable.size > 0 && <MessagesPanel messages={messages} credits={catalog.credits.messages} />}
       </>
     )
   }
@@ -226,7 +232,7 @@ function Unshown({ wallets, all }: { wallets: readonly string[]; all: number }) 
 function formatPrices({ position, portfolio, overview, row, aave, morpho, kaminoList, name }: Catalog['credits']) {
   // The overview counts what a wallet has on a chain as three parts, and its changes there as one.
   const worth = `${pluralize(portfolio + 4 * overview, 'credit')} for what it is worth there and was`
-  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${aave} with Aave and ${morpho} with Morpho, and on Solana ${kaminoList} with Kamino; ${row} for each of its first ${ASSETS_MAX} tokens and parts of positions. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
+  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${Math.max(aave, morpho)} with each lending protocol that it uses, and on Solana ${kaminoList} with Kamino; ${row} for each of its first ${ASSETS_MAX} tokens and parts of positions. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
 }
 
 function formatObligationsPrice(count: number, { kamino }: Catalog['credits']) {

@@ -1,11 +1,12 @@
 import { walletKind } from '../lib/address.ts'
 import type { Failure } from '../lib/api.ts'
-import type { View, WalletView } from '../lib/link.ts'
+import type { View } from '../lib/link.ts'
+import { toWalletId } from '../lib/link.ts'
+import { nameProtocol } from '../lib/protocol.ts'
 import { getCardsShown } from '../lib/session.ts'
 import type { AssetList, PortfolioBalance, PositionList, ToDo } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
-import { useEffect, useState } from '../lib/view.ts'
-import { Choice } from '../part/field.tsx'
+import { useEffect, useMemo, useState } from '../lib/view.ts'
 import { Guard } from '../part/guard.tsx'
 import { EmptyState, ProgressNotice, Skeleton } from '../part/notice.tsx'
 import { KaminoAdded } from './lending/kamino.tsx'
@@ -23,7 +24,7 @@ import type { ListKey } from './requests/plan.ts'
 import { ASSETS_MAX, createAssetsPlan, createPlan, FAMILY_NAMES, formatPartName } from './requests/plan.ts'
 import { isPending } from './requests/polling.tsx'
 import { collectRows } from './rows/collect.ts'
-import { RowList } from './rows/list.tsx'
+import type { WalletRow } from './rows/row.ts'
 import { EmptyFamilies, isEmpty, PartHead } from './section.tsx'
 import { Summary } from './summary.tsx'
 import { sumTargetCredits } from './total.ts'
@@ -34,28 +35,22 @@ interface ResultProps {
   /** Credits, if this wallet alone is shown. */
   readonly spent: number | undefined
   /** Of all wallets. */
-  readonly targetCredits: number
-  /** Of this wallet. */
   readonly toDo: readonly ToDo[]
-  readonly wanted: Wanted | undefined
+  readonly onRows: (rows: readonly WalletRow[]) => void
+  /** Called when histories were asked for, which cards show. */
+  readonly onHistories: () => void
   readonly onTargetCredits: (credits: number) => void
   readonly onBalance: (balance: PortfolioBalance['data'] | 'failed') => void
 }
 
-/** A thing to do whose row was asked for; `at` counts how often. */
-export interface Wanted {
-  readonly toDo: ToDo
-  readonly at: number
-}
-
-/** All parts of one wallet. */
+/** All parts of one wallet but its positions and tokens, which stand in one list with those of others. */
 export function Result({
   context,
   setView,
   spent,
-  targetCredits,
   toDo,
-  wanted,
+  onRows,
+  onHistories,
   onTargetCredits,
   onBalance,
 }: ResultProps) {
@@ -63,11 +58,15 @@ export function Result({
   const [more, setMore] = useState<Record<string, number>>({})
   const pages = (list: ListKey) => (list.family === 'closed' ? 0 : 1) + (more[formatListKey(list)] ?? 0)
   const [assetPages, setAssetPages] = useState(1)
-  const { parts, again } = useAnswers(createPlan(view, catalog, pages), key)
+  const { parts, version, again } = useAnswers(createPlan(view, catalog, pages), key)
   const isSummed = isCounted(context, parts)
   const assets = useAnswers(isSummed ? createAssetsPlan(view, assetPages) : [], key)
+  const rows = useMemo(() => {
+    const own = toDo.filter((each) => toWalletId(each.wallet) === toWalletId(view.wallet))
+    return collectRows({ parts, assets: listAssets(assets.parts), toDo: own }, context)
+  }, [version, assets.version, toDo, view.target, parts.length])
+  useEffect(() => onRows(rows), [rows])
   const [round, setRound] = useState(0)
-  const [presses, setPresses] = useState(0)
   const causes = groupCauses(parts)
   const ownCredits = sumTargetCredits(parts)
   useEffect(() => onTargetCredits(ownCredits), [ownCredits])
@@ -95,34 +94,24 @@ export function Result({
   /** Returns true if a notice shows this failure already. */
   const isReported = ({ code, status }: Failure) =>
     !isSettled || codes.has(code) || (status >= 500 && causes.outages.length === parts.length)
-  const target = <Target view={view} credits={targetCredits} setView={setView} />
   const liquidity = [...listParts('liquidity'), ...listParts('closed')]
   const families = [
     { title: 'Liquidity', parts: liquidity },
     { title: 'Aave V3', parts: listParts('aave') },
     { title: 'Morpho Blue', parts: listParts('morpho') },
+    ...catalog.lending.map(({ protocol }) => ({
+      title: nameProtocol(protocol),
+      // The title names the protocol.
+      parts: listParts('lending').flatMap(({ protocol: own, ...part }) => (own === protocol ? [part] : [])),
+    })),
     { title: 'Kamino', parts: listParts('kamino') },
   ]
-  const rows = collectRows({ parts, assets: listAssets(assets.parts), toDo }, context)
   const isWaiting = [...pending, ...parts, ...assets.parts].some(({ answer }) => answer === undefined)
   return (
     <>
       {notices}
       {(rows.length > 0 || isWaiting) && (
-        <section class="family" aria-label={view.label('Positions')}>
-          <div class="family-head">
-            <h2>Positions and tokens</h2>
-          </div>
-          <Guard>
-            {rows.length > 0 && (
-              <RowList
-                rows={rows}
-                context={context}
-                wanted={wanted}
-                aside={rows.some(({ kind }) => kind === 'lending') && target}
-              />
-            )}
-          </Guard>
+        <section class="family" aria-label={view.label('Lists')}>
           {pending.map(
             ({ answer, ...part }) =>
               answer?.ok === false &&
@@ -149,7 +138,7 @@ export function Result({
             return <PartFoot key={part.path} list={list} served={served} name={name} {...getOffers(part)} />
           })}
           <LiquidityBar parts={liquidity} />
-          <HistoriesOffer parts={liquidity} context={context} onPress={() => setPresses(presses + 1)} />
+          <HistoriesOffer parts={liquidity} context={context} onPress={onHistories} />
         </section>
       )}
       {!evm && (
@@ -253,31 +242,6 @@ interface ListName {
 
 function formatListKey({ family, protocol, chainId }: ListName) {
   return `${family} ${protocol} ${chainId}`
-}
-
-interface TargetProps {
-  readonly view: WalletView
-  readonly credits: number
-  readonly setView: (view: View) => void
-}
-
-/**
- * Selector of the health factor that the safe amounts keep. Its button reads them again, for the price that it names.
- */
-function Target({ view, credits, setView }: TargetProps) {
-  const [chosen, setChosen] = useState(view.target)
-  useEffect(() => setChosen(view.target), [view.target])
-  const options = [...new Set([view.target, '1.1', '1.25', '1.5', '2', '3'])]
-  return (
-    <div class="target-choice">
-      <Choice label="Safe amounts keep a health factor of" value={chosen} options={options} onValue={setChosen} />
-      {chosen !== view.target && (
-        <button type="button" class="small" onClick={() => setView({ ...view, target: chosen })}>
-          Read them again <i>{pluralize(credits, 'credit')}</i>
-        </button>
-      )}
-    </div>
-  )
 }
 
 interface SolanaProps {

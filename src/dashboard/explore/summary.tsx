@@ -147,7 +147,7 @@ function Chips({ parts, pending, catalog }: ChipsProps) {
 function countPositions(family: Part['family'], body: unknown) {
   if (family === 'obligation') return 1
   const list = body as AaveList | PositionList
-  if (!['aave', 'morpho', 'kamino'].includes(family)) return list.pagination.total
+  if (!['aave', 'morpho', 'kamino', 'lending'].includes(family)) return list.pagination.total
   return (list as AaveList).data.flatMap((each) => each.positions).length
 }
 

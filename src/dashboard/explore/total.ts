@@ -2,7 +2,7 @@ import type { FullPosition, PositionList } from '../lib/shapes.ts'
 import type { RequestedPart } from './requests/answers.ts'
 
 /** Families whose requests name the health factor that safe amounts keep. */
-const TARGETED = ['aave', 'morpho', 'kamino', 'obligation']
+const TARGETED = ['aave', 'morpho', 'kamino', 'lending', 'obligation']
 
 /** Price of the answers that another target health factor asks for again. */
 export function sumTargetCredits(parts: readonly RequestedPart[]) {

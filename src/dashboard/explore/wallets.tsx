@@ -2,20 +2,24 @@ import { shortenAddress, walletKind } from '../lib/address.ts'
 import type { Catalog } from '../lib/catalog.ts'
 import { SOLANA_CHAIN_ID } from '../lib/catalog.ts'
 import type { View } from '../lib/link.ts'
-import { toWalletId } from '../lib/link.ts'
 import { getStoredName } from '../lib/session.ts'
-import type { PortfolioBalance, WalletOverview } from '../lib/shapes.ts'
+import type { PortfolioBalance, ToDo, WalletOverview } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
 import { useRef, useState } from '../lib/view.ts'
 import { Copy } from '../part/copy.tsx'
+import { Guard } from '../part/guard.tsx'
 import type { Context } from './page.tsx'
 import { AnswerSource } from './receipt.tsx'
 import { Offer } from './requests/offer.tsx'
 import { formatQuery } from './requests/plan.ts'
 import type { Outcome } from './requests/polling.tsx'
 import { isPending, usePolledAnswer } from './requests/polling.tsx'
-import type { Wanted } from './result.tsx'
 import { Result } from './result.tsx'
+import type { Wanted } from './rows/list.tsx'
+import { RowList } from './rows/list.tsx'
+import type { WalletRow } from './rows/row.ts'
+import { Target } from './target.tsx'
+import type { Messages } from './trigger/messages.tsx'
 import { sumBalances, toWorth } from './worth/figures.ts'
 import { Places } from './worth/places.tsx'
 import { WorthScreen } from './worth/screen.tsx'
@@ -30,12 +34,17 @@ interface WalletsProps {
   readonly view: View
   readonly setView: (view: View) => void
   readonly spent: number
+  readonly messages: Messages
 }
 
+const NOTHING: readonly ToDo[] = []
+
 /** The wallets of a view: what they are worth together and what is to do first, then the positions of each. */
-export function Wallets({ wallets, apiKey, catalog, view, setView, spent }: WalletsProps) {
+export function Wallets({ wallets, apiKey, catalog, view, setView, spent, messages }: WalletsProps) {
   const [credits, setCredits] = useState<Readonly<Record<string, number>>>({})
   const [balances, setBalances] = useState<Readonly<Record<string, Balance | 'failed'>>>({})
+  const [rows, setRows] = useState<Readonly<Record<string, readonly WalletRow[]>>>({})
+  const [, setHistories] = useState(0)
   const [wanted, setWanted] = useState<Wanted | undefined>(undefined)
   const paid = useRef<Context['paid']>(new Map()).current
   const pressed = useRef<Context['pressed']>(new Set()).current
@@ -51,7 +60,8 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }: Wall
   const query = formatQuery({ wallet: served.join(',') })
   const overview = usePolledAnswer<WalletOverview>(isTold ? `v1/wallet/overview?${query}` : undefined, apiKey, { paid })
   const worth = isTold ? readOverview(overview.answer) : readBalances(wallets, balances, view)
-  const toDo = worth === undefined || worth === 'failed' ? [] : (worth.now?.toDo ?? [])
+  const toDo = worth === undefined || worth === 'failed' ? NOTHING : (worth.now?.toDo ?? NOTHING)
+  const all = wallets.flatMap((wallet) => rows[wallet] ?? [])
   const again = isTold && (
     <ReadAgain answer={overview.answer} onPress={overview.again} credits={catalog.credits.overview} />
   )
@@ -76,18 +86,37 @@ export function Wallets({ wallets, apiKey, catalog, view, setView, spent }: Wall
       />
       {worth !== undefined && worth !== 'failed' && worth.now && <Places now={worth.now} catalog={catalog} />}
       {overview.answer?.ok && <AnswerSource answer={overview.answer} context={{ key: apiKey, catalog }} />}
+      {all.length > 0 && (
+        <section class="family" aria-label="Positions">
+          <div class="family-head">
+            <h2>Positions and tokens</h2>
+          </div>
+          <Guard>
+            <RowList
+              rows={all}
+              areMany={!isOne}
+              wanted={wanted}
+              aside={
+                all.some(({ kind }) => kind === 'lending') && (
+                  <Target view={view} credits={targetCredits} setView={setView} />
+                )
+              }
+            />
+          </Guard>
+        </section>
+      )}
       {wallets.map((wallet) => {
         const remove = () => setView({ ...view, wallets: wallets.filter((each) => each !== wallet) })
         return (
           <div class="wallet" key={wallet}>
             {!isOne && <Title wallet={wallet} view={view} onRemove={remove} />}
             <Result
-              context={{ key: apiKey, catalog, view: createView(wallet), paid, pressed }}
+              context={{ key: apiKey, catalog, view: createView(wallet), paid, pressed, messages }}
               setView={setView}
               spent={isOne ? spent : undefined}
-              targetCredits={targetCredits}
-              toDo={toDo.filter((each) => toWalletId(each.wallet) === toWalletId(wallet))}
-              wanted={wanted}
+              toDo={toDo}
+              onRows={(own) => setRows((before) => ({ ...before, [wallet]: own }))}
+              onHistories={() => setHistories((count) => count + 1)}
               onTargetCredits={(count) => setCredits((before) => ({ ...before, [wallet]: count }))}
               onBalance={(balance) => setBalances((before) => ({ ...before, [wallet]: balance }))}
             />

@@ -72,6 +72,8 @@ interface RequestOptions {
   readonly method?: 'GET' | ChangeRequest['method']
   readonly body?: unknown
   readonly idempotencyKey?: string
+  /** False for an answer that waits: it is not the same again. @default true */
+  readonly keeps?: boolean
 }
 
 /**
@@ -80,7 +82,7 @@ interface RequestOptions {
  */
 export async function requestApi<Body = unknown>(
   path: string,
-  { key, signal, method = 'GET', body, idempotencyKey }: RequestOptions,
+  { key, signal, method = 'GET', body, idempotencyKey, keeps = true }: RequestOptions,
 ): Promise<Answer<Body> | Failure> {
   const headers = {
     authorization: `Bearer ${key}`,
@@ -88,7 +90,7 @@ export async function requestApi<Body = unknown>(
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   }
   const init = { method, headers, ...(signal && { signal }), ...(body !== undefined && { body: JSON.stringify(body) }) }
-  const hasKept = method === 'GET'
+  const hasKept = keeps && method === 'GET'
   for (let attempts = 1; ; attempts++) {
     const answer = await limiter.run(() => send<Body>(path, init, { hasKept }), signal)
     if (answer.ok || answer.status !== 429 || attempts === ATTEMPTS_MAX) return answer

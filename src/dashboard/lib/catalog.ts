@@ -1,5 +1,7 @@
 import type { Answer, Failure } from './api.ts'
 import { send } from './api.ts'
+import type { TriggerDocument, TriggerOperation } from './watchable.ts'
+import { listWatchable } from './watchable.ts'
 
 /** Routes, chains and prices of this service, from its OpenAPI document. */
 export type Catalog = ReturnType<typeof createCatalog>
@@ -7,8 +9,11 @@ export type Catalog = ReturnType<typeof createCatalog>
 /** A liquidity family that this service serves. */
 export type Liquidity = ReturnType<typeof listLiquidity>[number]
 
-/** Liquidity family: last segment of its path. */
-export type Protocol = 'uniswap-v3' | 'uniswap-v4' | 'orca-whirlpool'
+/** A lending family whose positions are of the common shape: last segment of its path, and the chains that have it. */
+export interface Lending {
+  readonly protocol: string
+  readonly chains: readonly number[]
+}
 
 /** The fields of the document that the pages use. */
 interface Charge {
@@ -25,22 +30,12 @@ interface Operation {
   readonly 'x-charge'?: Charge
 }
 
-type Change = Operation & {
-  readonly requestBody?: {
-    readonly content: {
-      readonly 'application/json': {
-        readonly schema: { readonly properties?: { readonly family?: { readonly enum?: readonly string[] } } }
-      }
-    }
-  }
-}
-
 interface Path {
   readonly get?: Operation
-  readonly post?: Change
+  readonly post?: TriggerOperation
 }
 
-interface Document {
+interface Document extends TriggerDocument {
   readonly paths?: Readonly<Record<string, Path>>
   readonly 'x-chains'?: Readonly<Record<string, string>>
   readonly 'x-explorers'?: Readonly<Record<string, string>>
@@ -48,11 +43,12 @@ interface Document {
 
 const PORTFOLIO = '/v1/portfolio/balance'
 const OVERVIEW = '/v1/wallet/overview'
-const PROTOCOLS: readonly Protocol[] = ['uniswap-v3', 'uniswap-v4', 'orca-whirlpool']
 const AAVE = '/v1/lending/aave-v3'
 const MORPHO = '/v1/lending/morpho-blue/position/{chain_id}/yield'
 const KAMINO_LIST = '/v1/lending/kamino'
 const KAMINO = `${KAMINO_LIST}/position/{obligation_address}`
+/** Families of lending whose positions have more than the common shape, or less. */
+const SPECIAL_LENDING = [AAVE, '/v1/lending/morpho-blue', KAMINO_LIST]
 export const SOLANA_CHAIN_ID = 101
 
 /** Reads the OpenAPI document of this service, which costs nothing. */
@@ -61,7 +57,8 @@ export async function readCatalog(): Promise<Catalog | Failure> {
   return answer.ok ? createCatalog(answer.body, answer.atSec) : answer
 }
 
-function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} }: Document, atSec: number) {
+function createCatalog(document: Document, atSec: number) {
+  const { paths = {}, 'x-chains': names = {}, 'x-explorers': explorers = {} } = document
   const readAtMs = performance.now()
   return {
     /** Unix seconds by the service's clock: the reader's may be wrong. */
@@ -70,7 +67,8 @@ function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': expl
     names: new Map(toNumericEntries({ [SOLANA_CHAIN_ID]: 'Solana', ...names })),
     /** URLs of block explorers by chain id. */
     explorers: new Map(toNumericEntries(explorers)),
-    liquidity: PROTOCOLS.flatMap((protocol) => listLiquidity(paths, protocol)),
+    liquidity: listFamilies(paths, 'positions').flatMap((protocol) => listLiquidity(paths, protocol)),
+    lending: listLending(paths),
     aaveChains: getChainIds(paths[AAVE]),
     morphoChains: getChainIds(paths[MORPHO]),
     portfolio: paths[PORTFOLIO] !== undefined,
@@ -82,16 +80,31 @@ function createCatalog({ paths = {}, 'x-chains': names = {}, 'x-explorers': expl
     receipts: createPathPatterns(paths, 'receipt'),
     /** Patterns of paths that are served as CSV too. */
     tables: createPathPatterns(paths, 'format'),
-    /** Families whose positions triggers can watch. */
-    watchable: getFamilies(paths['/v1/triggers']),
+    /** What triggers can watch, by family. */
+    watchable: listWatchable(document),
     /** True if routes take `at_time`. */
     atTime: findParameter(paths['/v1/positions/uniswap-v3'], 'at_time') !== undefined,
     credits: collectCredits(paths),
   }
 }
 
-/** Returns one entry if the family is served, else none. */
-function listLiquidity(paths: Readonly<Record<string, Path>>, protocol: Protocol) {
+/** Lists the families that have a list of a wallet's positions under `/v1/<kind>`, by the last segments of their paths. */
+function listFamilies(paths: Readonly<Record<string, Path>>, kind: string) {
+  return Object.entries(paths).flatMap(([path, operations]) => {
+    const [, name] = new RegExp(`^/v1/${kind}/([a-z0-9-]+)$`).exec(path) ?? []
+    return name !== undefined && findParameter(operations, 'wallet') !== undefined ? [name] : []
+  })
+}
+
+function listLending(paths: Readonly<Record<string, Path>>): Lending[] {
+  return listFamilies(paths, 'lending')
+    .map((protocol) => ({ protocol, path: `/v1/lending/${protocol}` }))
+    .filter(({ path }) => !SPECIAL_LENDING.includes(path))
+    .map(({ protocol, path }) => ({ protocol, chains: getChainIds(paths[path]) }))
+}
+
+/** Returns one entry if the family is served, else none. `protocol`: last segment of its path. */
+function listLiquidity(paths: Readonly<Record<string, Path>>, protocol: string) {
   const list = paths[`/v1/positions/${protocol}`]
   if (list === undefined) return []
   const position = paths[`/v1/positions/${protocol}/{id}`]
@@ -100,7 +113,7 @@ function listLiquidity(paths: Readonly<Record<string, Path>>, protocol: Protocol
   return [
     {
       protocol,
-      chains: protocol === 'orca-whirlpool' ? [SOLANA_CHAIN_ID] : getChainIds(list),
+      chains: getChainIds(list),
       pnl: pnl !== undefined,
       /** True if the service has a route for the flows of a position. */
       events: events !== undefined,
@@ -133,6 +146,8 @@ function collectCredits(paths: Readonly<Record<string, Path>>) {
     /** A page of the organization's triggers, and of its webhooks. */
     triggers: getCredits(paths['/v1/triggers']),
     webhooks: getCredits(paths['/v1/webhooks']),
+    /** An answer with messages. */
+    messages: getCredits(paths['/v1/events']),
     days: getCredits(paths['/v1/portfolio/snapshots']),
     snapshots: getCredits(paths[`${AAVE}/position/{chain_id}/snapshots`]),
     events: getCredits(paths[`${AAVE}/position/{chain_id}/events`]),
@@ -181,11 +196,6 @@ function createPathPatterns(paths: Readonly<Record<string, Path>>, name: string)
 
 function getChainIds(path: Path | undefined): number[] {
   return findParameter(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
-}
-
-/** Returns the families that the body of a route accepts. */
-function getFamilies(path: Path | undefined): readonly string[] {
-  return path?.post?.requestBody?.content['application/json'].schema.properties?.family?.enum ?? []
 }
 
 function findParameter(path: Path | undefined, name: string) {

@@ -18,12 +18,24 @@ type Success<Operation> = Operation extends { responses: { 200: Json<infer Body>
 
 type V4Position = Schemas['ListedUniswapV4Position']
 type V4Pool = V4Position['position_state']['pool']
+type SlipstreamPool = Schemas['ListedSlipstreamPosition']['position_state']['pool']
+type V3Position = Schemas['ListedUniswapV3Position']
+type V3State = V3Position['position_state']
 export type Hooks = NonNullable<V4Pool['hooks']>
-/** Positions of Orca have no past; those of Uniswap V4 have hooks, which may change withdrawals. */
-export type Position = Schemas['ListedUniswapV3Position'] & {
+/**
+ * Positions of Orca have no past; those of Uniswap V4 have hooks, which may change withdrawals; pools of Slipstream may tell no
+ * fee.
+ */
+export type Position = Omit<V3Position, 'position_state'> & {
+  /** Of Orca. */
+  position_address?: Schemas['ListedOrcaPosition']['position_address']
   withdrawable?: V4Position['withdrawable']
   withdrawable_error?: V4Position['withdrawable_error']
-  position_state: { pool: Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee'>> }
+  position_state: Omit<V3State, 'pool'> & {
+    pool: Omit<V3State['pool'], 'feeTier'> &
+      Pick<SlipstreamPool, 'feeTier'> &
+      Partial<Pick<V4Pool, 'hooks' | 'isDynamicFee' | 'tickSpacing'>>
+  }
   rewards?: readonly Pick<
     NonNullable<Schemas['ListedOrcaPosition']['rewards']>[number],
     'token' | 'amount' | 'usd' | 'apr'
@@ -31,7 +43,9 @@ export type Position = Schemas['ListedUniswapV3Position'] & {
 }
 /** Position of an answer with `full=true`. */
 export type FullPosition = Required<Position>
-export type PositionList = Success<paths['/v1/positions/uniswap-v3']['get']>
+export type PositionList = Omit<Success<paths['/v1/positions/uniswap-v3']['get']>, 'data'> & {
+  readonly data: readonly Position[]
+}
 export type PositionCounts = Schemas['PositionCounts']
 export type ProfitAndLoss = Schemas['ProfitAndLoss']
 export type PositionEvents = Success<paths['/v1/positions/uniswap-v3/{id}/events']['get']>
@@ -43,6 +57,19 @@ export type AaveV3Position = Schemas['AaveV3Position']
 export type AaveV3Calculations = Schemas['AaveV3Calculations']
 /** Fields that positions of Kamino have too. */
 export type LendingPosition = Omit<AaveV3Position, 'marketId'>
+/** Position in a market, of the shape that lending families share; what is null does not answer, and `reason` says why. */
+export type MarketPosition = Pick<
+  Schemas['CompoundV3Position'],
+  | 'marketId'
+  | 'healthFactor'
+  | 'netWorthUSD'
+  | 'totalCollateralUSD'
+  | 'totalDebtUSD'
+  | 'liquidatable_because'
+  | 'due_at'
+  | 'suppliedAssets'
+  | 'borrowedAssets'
+> & { readonly reason?: string | null; readonly borrowLimitUSD?: string }
 export type LendingEvents = Success<paths['/v1/lending/aave-v3/position/{chain_id}/events']['get']>
 export type LendingEvent = Schemas['LendingEvent']
 export type LendingSnapshots = Success<paths['/v1/lending/aave-v3/position/{chain_id}/snapshots']['get']>
@@ -66,6 +93,8 @@ export type Asset = Schemas['Asset']
 export type TriggerList = Success<paths['/v1/triggers']['get']>
 export type Trigger = Schemas['Trigger']
 export type WebhookList = Success<paths['/v1/webhooks']['get']>
+export type MessageList = Success<paths['/v1/events']['get']>
+export type Message = Schemas['Message']
 export type Webhook = Schemas['Webhook']
 export type WebhookWithSecret = Schemas['WebhookWithSecret']
 export type DeliveryList = Success<paths['/v1/triggers/{id}/deliveries']['get']>

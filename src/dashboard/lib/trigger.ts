@@ -20,5 +20,5 @@ export function formatClause(when: Trigger['when']) {
 
 /** Lists the destinations of messages: the feed and the webhooks, each as id and label. */
 export function listDestinations(webhooks: readonly Webhook[]): (readonly [string, string])[] {
-  return [['', 'the feed only'], ...webhooks.map(({ id, name, url }) => [id, name || url] as const)]
+  return [['', 'this page alone'], ...webhooks.map(({ id, name, url }) => [id, name || url] as const)]
 }

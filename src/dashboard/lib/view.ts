@@ -1,6 +1,6 @@
 import { type ComponentChild, render } from 'preact'
 
-export { useEffect, useErrorBoundary, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+export { useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 
 /** Joins the words of a class attribute, without falsy ones. */
 export function classes(...words: (string | false | null | undefined)[]) {

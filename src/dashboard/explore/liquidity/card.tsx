@@ -1,6 +1,7 @@
 import { shortenAddress, walletKind } from '../../lib/address.ts'
 import type { Catalog, Liquidity } from '../../lib/catalog.ts'
 import { formatRatioAsPercent, formatSignificant, sumDollars } from '../../lib/decimal.ts'
+import { nameProtocol } from '../../lib/protocol.ts'
 import type { Asset, FullPosition, Hooks, Position } from '../../lib/shapes.ts'
 import { classes, useState } from '../../lib/view.ts'
 import { Copy } from '../../part/copy.tsx'
@@ -15,23 +16,6 @@ import { PositionProfit } from './pnl.tsx'
 import { PositionHistory } from './position_history.tsx'
 import { RangePicture } from './range.tsx'
 import { computePriceRoom, getTicks, isFullRange } from './scale.ts'
-
-/** Names of exchanges by code. */
-export const PROTOCOLS: Record<string, string> = {
-  uniswap_v3: 'Uniswap V3',
-  pancakeswap_v3: 'PancakeSwap V3',
-  sushiswap_v3: 'SushiSwap V3',
-  projectx_v3: 'Project X',
-  uniswap_v4: 'Uniswap V4',
-  slipstream: 'Slipstream',
-  aerodrome_slipstream: 'Aerodrome Slipstream',
-  aerodrome_slipstream_v2: 'Aerodrome Slipstream V2',
-  aerodrome_slipstream_v3: 'Aerodrome Slipstream V3',
-  velodrome_slipstream_v0: 'Velodrome Slipstream, first release',
-  velodrome_slipstream: 'Velodrome Slipstream',
-  velodrome_slipstream_v2: 'Velodrome Slipstream V2',
-  orca_whirlpool: 'Orca',
-}
 
 /** What a custodian does, by its kind. */
 const CUSTODIANS: Record<string, string> = {
@@ -68,10 +52,11 @@ export function PositionCard({ position, served, context, atSec, held }: Positio
         </h4>
         <span class={classes('badge', status[0])}>{status[1]}</span>
         <p class="soft">
-          {PROTOCOLS[state.protocol.code] ?? state.protocol.code} · {formatRatioAsPercent(feeRatio(state.pool.feeTier))}{' '}
-          fee
-          {state.pool.isDynamicFee && (state.pool.hooks ? ' now, set by the hook' : ' now')} ·{' '}
-          <span title={position.token_id}>#{shortenAddress(position.token_id)}</span>
+          {nameProtocol(state.protocol.code)} · {describePool(state.pool)}
+          {state.pool.feeTier !== null &&
+            state.pool.isDynamicFee &&
+            (state.pool.hooks ? ' now, set by the hook' : ' now')}{' '}
+          · <span title={position.token_id}>#{shortenAddress(position.token_id)}</span>
           {isContract(state.pool.id) && (
             <>
               {' '}
@@ -180,21 +165,23 @@ function isContract(id: string) {
   return walletKind(id) !== undefined
 }
 
-/** Converts hundredths of a basis point to a ratio. */
-export function feeRatio(feeTier: string) {
+/** Tells pools of the same tokens apart: by the fee, or by the ticks between bounds of ranges where the pool tells no fee. */
+export function describePool({ feeTier, tickSpacing }: Position['position_state']['pool']) {
+  if (feeTier === null) return `tick spacing ${tickSpacing ?? 'unknown'}`
+  // Hundredths of a basis point.
   const digits = feeTier.padStart(7, '0')
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+  return `${formatRatioAsPercent(`${digits.slice(0, -6)}.${digits.slice(-6)}`)} fee`
 }
 
 /** What a bell at a range watches. */
 export function watchRange(
-  { position_state: { chain }, token_id, manager_address, in_range }: Position,
+  { position_state: { chain, owner }, token_id, manager_address, position_address, in_range }: Position,
   { protocol }: Liquidity,
 ): Watched {
   return {
     chainId: chain.id,
     family: protocol,
-    subject: { token_id, manager_address },
+    subject: { token_id, manager_address, wallet: owner, ...(position_address && { position_address }) },
     name: `Position #${shortenAddress(token_id)}`,
     figure: 'in_range',
     value: in_range === true,

@@ -132,7 +132,7 @@ function Figures({ pnl, onFigures }: FiguresProps) {
               <a href="formulas#fee_apr">Fee APR</a> since opening
             </>,
             pnl.fee_apr === null ? (
-              <span class="absent">no rate: no time has passed</span>
+              <span class="absent">no rate: less than a day</span>
             ) : (
               <Percent value={pnl.fee_apr} />
             ),

@@ -12,7 +12,12 @@ export type RequestedPart = Part & { answer: Outcome }
 export function useAnswers(
   plan: readonly Part[],
   key: string,
-): { parts: readonly RequestedPart[]; again: (...paths: readonly string[]) => void } {
+): {
+  parts: readonly RequestedPart[]
+  /** Another object with each answer. */
+  version: object
+  again: (...paths: readonly string[]) => void
+} {
   const [answers, setAnswers] = useState<Record<string, RequestedPart['answer']>>({})
   const running = useRef<Map<string, AbortController>>(new Map())
   const paths = plan.map(({ path }) => path)
@@ -49,6 +54,7 @@ export function useAnswers(
   )
 
   return {
+    version: answers,
     // Hides the old answer of a part that returns to the plan until its new request has started.
     parts: plan.map((part) => ({ ...part, answer: running.current.has(part.path) ? answers[part.path] : undefined })),
     again(...retried) {

@@ -1,15 +1,16 @@
 import { walletKind } from '../../lib/address.ts'
-import type { Catalog, Liquidity, Protocol } from '../../lib/catalog.ts'
+import type { Catalog, Liquidity } from '../../lib/catalog.ts'
 import { chainName, SOLANA_CHAIN_ID } from '../../lib/catalog.ts'
 import type { WalletView } from '../../lib/link.ts'
+import { nameProtocol } from '../../lib/protocol.ts'
 
 /** One request of a view. */
 export interface Part {
-  readonly family: 'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'obligation' | 'assets'
+  readonly family: 'liquidity' | 'closed' | 'aave' | 'morpho' | 'kamino' | 'lending' | 'obligation' | 'assets'
   readonly chainId: number
   readonly path: string
-  /** Of liquidity. */
-  readonly protocol?: Protocol
+  /** Of liquidity, and of lending of the common shape: last segment of its path. */
+  readonly protocol?: string
   /** Obligation. */
   readonly id?: string
 }
@@ -20,7 +21,7 @@ export const PAGE_SIZE = 10
 /** Key of a list: positions of one liquidity family on one chain, open or closed. */
 export interface ListKey {
   readonly family: 'liquidity' | 'closed'
-  readonly protocol: Protocol
+  readonly protocol: string
   readonly chainId: number
 }
 
@@ -41,7 +42,7 @@ export function createPlan(view: WalletView, catalog: Catalog, pages: (list: Lis
   const past: Record<string, string> = view.asOf === '' ? {} : { at_time: view.asOf }
   const baseQuery = { wallet: view.wallet, ...past }
   const lending = (
-    family: 'aave' | 'morpho',
+    family: 'aave' | 'morpho' | 'lending',
     chains: readonly number[],
     route: string,
     further: Record<string, string> = {},
@@ -54,6 +55,9 @@ export function createPlan(view: WalletView, catalog: Catalog, pages: (list: Lis
     ...createLiquidityParts(baseQuery, evm, pages),
     ...lending('aave', catalog.aaveChains, 'v1/lending/aave-v3', { full: 'true' }),
     ...lending('morpho', catalog.morphoChains, 'v1/lending/morpho-blue'),
+    ...catalog.lending.flatMap(({ protocol, chains }) =>
+      lending('lending', chains, `v1/lending/${protocol}`).map((part) => ({ ...part, protocol })),
+    ),
   ]
 }
 
@@ -90,15 +94,22 @@ function createLiquidityParts(
   return [...positions('liquidity', { full: 'true' }), ...positions('closed', { status: 'inactive' })]
 }
 
+/** Family whose positions name their exchange themselves: Uniswap V3 and its forks. */
+const UNNAMED = 'uniswap-v3'
+
 /** Formats the chain of a part, with its family if the chain has several of the kind. */
-export function formatPartName(catalog: Catalog, { chainId, protocol }: Part) {
-  return `${chainName(catalog, chainId)}${protocol === 'uniswap-v4' ? ' (Uniswap V4)' : ''}`
+export function formatPartName(catalog: Catalog, { chainId, protocol }: Pick<Part, 'chainId' | 'protocol'>) {
+  const chain = chainName(catalog, chainId)
+  if (protocol === undefined || protocol === UNNAMED) return chain
+  const others = catalog.liquidity.filter(({ chains }) => chains.includes(chainId))
+  return others.length === 1 && others[0]?.protocol === protocol ? chain : `${chain} (${nameProtocol(protocol)})`
 }
 
 export const FAMILY_NAMES: Readonly<Record<Part['family'], string>> = {
   liquidity: 'Liquidity',
   closed: 'Closed',
   aave: 'Aave V3',
+  lending: 'Lending',
   morpho: 'Morpho Blue',
   kamino: 'Kamino',
   obligation: 'Kamino, added',

@@ -4,7 +4,7 @@ import type { RequestedPart } from '../requests/answers.ts'
 import { toGroupRow, toToDoRow, toTokenRow } from './asset_row.tsx'
 import { toLendingRows } from './lending_row.tsx'
 import { toLiquidityRow } from './liquidity_row.tsx'
-import type { HeldAsset, Row } from './row.ts'
+import type { HeldAsset, Row, WalletRow } from './row.ts'
 import { groupByPosition, isSameName, sumCounted, toName } from './row.ts'
 
 interface Sources {
@@ -17,7 +17,7 @@ interface Sources {
  * Collects all rows of a wallet: positions of lists, then those that the portfolio alone knows, what is to be done at any
  * other, and tokens. A position whose list cannot sum its value has the sum of what the portfolio counts of it.
  */
-export function collectRows({ parts, assets, toDo }: Sources, context: Context): Row[] {
+export function collectRows({ parts, assets, toDo }: Sources, context: Context): WalletRow[] {
   const groups = groupByPosition(assets)
   const listed = parts.flatMap((part) => toListedRows(part, context)).map((row) => addCounted(row, groups))
   const isListed = (name: Row['name']) => listed.some((row) => isSameName(row.name, name))
@@ -27,17 +27,20 @@ export function collectRows({ parts, assets, toDo }: Sources, context: Context):
   const named = [...listed, ...grouped]
   const others = toDo.filter((each) => !named.some((row) => isSameName(row.name, toName(each))))
   const alone = [...new Map(others.map((each) => [JSON.stringify([each.chain_id, each.subject]), each])).values()]
-  return [
+  const rows = [
     ...named,
     ...alone.map((each) => toToDoRow(each, context)),
     ...assets.filter(({ position }) => position === null).map((asset) => toTokenRow(asset, context)),
   ]
+  return rows.map((row) => ({ ...row, context }))
 }
+
+const LENDING: readonly RequestedPart['family'][] = ['aave', 'morpho', 'kamino', 'lending']
 
 function toListedRows(part: RequestedPart, context: Context): Row[] {
   const { family, protocol, answer } = part
   if (!answer?.ok) return []
-  if (family === 'aave' || family === 'morpho' || family === 'kamino') return toLendingRows(part, context)
+  if (LENDING.includes(family)) return toLendingRows(part, context)
   const served = context.catalog.liquidity.find((each) => each.protocol === protocol)
   if (served === undefined) return []
   return (answer.body as PositionList).data.map((position) =>

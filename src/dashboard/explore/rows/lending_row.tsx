@@ -1,17 +1,19 @@
 import type { Answer } from '../../lib/api.ts'
 import { chainName } from '../../lib/catalog.ts'
 import { formatRatioAsPercent } from '../../lib/decimal.ts'
+import { nameProtocol } from '../../lib/protocol.ts'
 import type {
   AaveV3Calculations,
   AaveV3Position,
   KaminoPosition,
-  LendingPosition,
+  MarketPosition,
   MorphoCalculations,
   MorphoPosition,
 } from '../../lib/shapes.ts'
 import { AaveCard, formatMarketName, watchAave } from '../lending/aave.tsx'
 import { formatHealthFactor, getMood } from '../lending/gauge.tsx'
 import { KaminoPositionCard, nameMarket, watchKamino } from '../lending/kamino.tsx'
+import { MarketCard, watchMarket } from '../lending/market.tsx'
 import { MorphoCard, watchMorpho } from '../lending/morpho.tsx'
 import { computeCushion } from '../liquidity/scale.ts'
 import type { Context } from '../page.tsx'
@@ -39,6 +41,11 @@ export function toLendingRows(part: RequestedPart, context: Context): Row[] {
       const listed = { owner, answer, context }
       if (family === 'aave') return toAaveRow(position as AaveV3Position, figures as AaveV3Calculations, listed)
       if (family === 'morpho') return toMorphoRow(position as MorphoPosition, figures as MorphoCalculations, listed)
+      if (family === 'lending')
+        return toMarketRow(position as MarketPosition, figures as AaveV3Calculations | null, {
+          ...listed,
+          protocol: part.protocol ?? '',
+        })
       return toKaminoRow(position as KaminoPosition, figures as AaveV3Calculations, listed)
     }),
   )
@@ -62,8 +69,35 @@ function toAaveRow(position: AaveV3Position, figures: AaveV3Calculations, { owne
     state: describeHealth(healthFactor, position.liquidatable_because),
     rate: toNetYield(figures.netAPY),
     watched: watchAave(position, owner),
-    name: { chainId: owner.chainId, subject: { market_id: marketId } },
+    name: { chainId: owner.chainId, subject: { family: 'aave-v3', market_id: marketId } },
     draw: () => <AaveCard position={position} figures={figures} owner={owner} context={context} />,
+  }
+}
+
+/** Converts a position of any family of the common shape. */
+function toMarketRow(
+  position: MarketPosition,
+  figures: AaveV3Calculations | null,
+  { owner, context, protocol }: Listed & { readonly protocol: string },
+): Row {
+  const { marketId, netWorthUSD, healthFactor, reason } = position
+  return {
+    ...describeSides(position),
+    key: `${protocol} ${owner.chainId} ${marketId}`,
+    tag: '',
+    where: `${nameProtocol(protocol)} ${marketId}, ${chainName(context.catalog, owner.chainId)}`,
+    value: netWorthUSD,
+    isPartial: false,
+    state:
+      healthFactor === null
+        ? { mood: 'warn', text: reason ?? 'no health factor', urgency: 1 }
+        : describeHealth(healthFactor, position.liquidatable_because),
+    rate: figures === null ? undefined : toNetYield(figures.netAPY),
+    watched: watchMarket(position, { protocol, owner }),
+    name: { chainId: owner.chainId, subject: { family: protocol, market_id: marketId } },
+    draw: () => (
+      <MarketCard protocol={protocol} position={position} figures={figures} owner={owner} context={context} />
+    ),
   }
 }
 
@@ -110,7 +144,7 @@ function toMorphoRow(
         : describeHealth(figures.healthFactor, position.liquidatable_because),
     rate: figures === null ? undefined : toNetYield(figures.netAPY),
     watched: figures === null ? undefined : watchMorpho(position, { ...owner, figures }),
-    name: { chainId: owner.chainId, subject: { market_id: marketId } },
+    name: { chainId: owner.chainId, subject: { family: 'morpho-blue', market_id: marketId } },
     draw: (held) => (
       <MorphoCard
         counted={sumCounted(held)}
@@ -132,17 +166,28 @@ function toToken(symbol: string): RowToken {
   return { id: symbol, symbol }
 }
 
+interface SideAsset {
+  readonly symbol?: string
+  readonly address?: string
+}
+
 type Sides = Pick<Row, 'kind' | 'what' | 'tokens' | 'profit' | 'fees'>
 
 /** Names a position of several assets by those that it supplies, and those that it owes. */
-function describeSides({ suppliedAssets, borrowedAssets }: LendingPosition): Sides {
-  const list = (assets: readonly { symbol: string }[]) => {
+function describeSides({
+  suppliedAssets,
+  borrowedAssets,
+}: {
+  readonly suppliedAssets: readonly SideAsset[]
+  readonly borrowedAssets: readonly SideAsset[]
+}): Sides {
+  const list = (assets: readonly SideAsset[]) => {
     const symbols = [...new Set(assets.map(({ symbol }) => symbol))]
     return symbols.length > 2 ? `${symbols.length} tokens` : symbols.join(' + ')
   }
   const sides = [suppliedAssets, borrowedAssets].filter(({ length }) => length > 0)
   const tokens = sides.flatMap(([first]) => {
-    const { address, symbol = '?' } = (first ?? {}) as { address?: string; symbol?: string }
+    const { address, symbol = '?' } = first ?? {}
     return [{ id: address ?? symbol, symbol }]
   })
   return { kind: 'lending', what: sides.map(list).join(' / '), tokens, profit: undefined, fees: undefined }

@@ -2,8 +2,9 @@ import { shortenAddress } from '../../lib/address.ts'
 import type { Liquidity } from '../../lib/catalog.ts'
 import { chainName } from '../../lib/catalog.ts'
 import { formatRatioAsPercent } from '../../lib/decimal.ts'
+import { nameProtocol } from '../../lib/protocol.ts'
 import type { Position } from '../../lib/shapes.ts'
-import { feeRatio, PositionCard, PROTOCOLS, watchRange } from '../liquidity/card.tsx'
+import { describePool, PositionCard, watchRange } from '../liquidity/card.tsx'
 import { computePriceRoom, getTicks, isFullRange, rangeScale } from '../liquidity/scale.ts'
 import type { Context } from '../page.tsx'
 import { describeRate } from './rate.ts'
@@ -26,7 +27,7 @@ export function toLiquidityRow(position: Position, { served, atSec, context }: L
     what: `${token0.symbol} / ${token1.symbol}`,
     tag: `#${shortenAddress(token_id)}`,
     tokens: [token0, token1],
-    where: `${PROTOCOLS[protocol.code] ?? protocol.code} ${formatRatioAsPercent(feeRatio(pool.feeTier))}, ${chainName(context.catalog, chain.id)}`,
+    where: `${nameProtocol(protocol.code)} ${describePool(pool).replace(/ fee$/, '')}, ${chainName(context.catalog, chain.id)}`,
     value: isBarred ? null : (usd?.total ?? null),
     isPartial: false,
     state: isBarred ? { mood: 'bad', text: 'cannot be withdrawn', urgency: 3 } : describeRange(position),

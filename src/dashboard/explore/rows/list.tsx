@@ -1,15 +1,16 @@
 import type { ComponentChildren } from 'preact'
+import { shortenAddress } from '../../lib/address.ts'
 import { formatDollars, formatRatioAsPercent, formatSignedDollars, isNegative, isPositive } from '../../lib/decimal.ts'
-import { getCardsShown, storeCardsShown } from '../../lib/session.ts'
+import { toWalletId } from '../../lib/link.ts'
+import { getCardsShown, getStoredName, storeCardsShown } from '../../lib/session.ts'
+import type { ToDo } from '../../lib/shapes.ts'
 import { pluralize } from '../../lib/time.ts'
 import { classes, useEffect, useState } from '../../lib/view.ts'
 import { Choice } from '../../part/field.tsx'
 import { Guard } from '../../part/guard.tsx'
-import type { Context } from '../page.tsx'
-import type { Wanted } from '../result.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { TokenMarks } from './mark.tsx'
-import type { Row } from './row.ts'
+import type { Row, WalletRow } from './row.ts'
 import { isSameName, toName } from './row.ts'
 import type { Order } from './sort.ts'
 import { BY_VALUE, sortRows } from './sort.ts'
@@ -17,6 +18,7 @@ import { BY_VALUE, sortRows } from './sort.ts'
 const BY: readonly (readonly [Order['by'], string])[] = [
   ['what', 'what'],
   ['where', 'where'],
+  ['wallet', 'wallet'],
   ['value', 'value'],
   ['state', 'range or health'],
   ['rate', 'rate'],
@@ -39,16 +41,34 @@ const LEAST: readonly (readonly [string, string])[] = [
   ['100', 'below $100'],
 ]
 
+const HEADS: readonly (readonly [column: string, head: string])[] = [
+  ['what', 'What'],
+  ['where', 'Where'],
+  ['wallet', 'Wallet'],
+  ['value', 'Value'],
+  ['state', 'Range or health'],
+  ['rate', 'Rate a year'],
+  ['profit', 'Profit'],
+  ['bell', ''],
+]
+
+/** A thing to do whose row was asked for; `at` counts how often. */
+export interface Wanted {
+  readonly toDo: ToDo
+  readonly at: number
+}
+
 interface RowListProps {
-  readonly rows: readonly Row[]
-  readonly context: Context
+  readonly rows: readonly WalletRow[]
+  /** Whether several wallets are shown. */
+  readonly areMany: boolean
   /** Thing to do whose row is asked for. */
   readonly wanted: Wanted | undefined
   readonly aside: ComponentChildren
 }
 
-/** All positions and tokens of a wallet, one line each, which opens into its card in place. */
-export function RowList({ rows, context, wanted, aside }: RowListProps) {
+/** All positions and tokens of the wallets, one line each, which opens into its card in place. */
+export function RowList({ rows, areMany, wanted, aside }: RowListProps) {
   const [order, setOrder] = useState(BY_VALUE)
   const [areAll, setAll] = useState(getCardsShown())
   /** Rows that are the other way than all. */
@@ -69,13 +89,17 @@ export function RowList({ rows, context, wanted, aside }: RowListProps) {
     setTurned(new Set())
   }
   useEffect(() => {
-    const row = wanted && rows.find(({ name }) => isSameName(name, toName(wanted.toDo)))
+    const row =
+      wanted &&
+      rows.find(({ name, context: { view } }) => {
+        return toWalletId(view.wallet) === toWalletId(wanted.toDo.wallet) && isSameName(name, toName(wanted.toDo))
+      })
     if (row === undefined) return
     setOrder({ ...order, show: 'all', least: '0' })
-    turn(row.key, true)
+    turn(toRowId(row), true)
     // Once the row is drawn: a filter may have hidden it.
     requestAnimationFrame(() => {
-      const line = document.getElementById(toRowId(context, row))
+      const line = document.getElementById(toRowId(row))
       line?.scrollIntoView({ block: 'start' })
       line?.querySelector('button')?.focus({ preventScroll: true })
     })
@@ -83,7 +107,12 @@ export function RowList({ rows, context, wanted, aside }: RowListProps) {
   return (
     <>
       <div class="rows-bar">
-        <Choice label="Sort by" value={order.by} options={BY} onValue={set('by')} />
+        <Choice
+          label="Sort by"
+          value={order.by}
+          options={areMany ? BY : BY.filter(([by]) => by !== 'wallet')}
+          onValue={set('by')}
+        />
         <Choice label="Show" value={order.show} options={SHOW} onValue={set('show')} />
         <Choice label="Hide" value={order.least} options={LEAST} onValue={set('least')} />
         {aside}
@@ -94,55 +123,62 @@ export function RowList({ rows, context, wanted, aside }: RowListProps) {
           {hidden > 0 && `${pluralize(hidden, 'row')} hidden.`}
         </p>
       </div>
-      <div class="rows" role="group" aria-label={context.view.label('Rows')}>
+      <div class={classes('rows', areMany && 'of-many')} role="group" aria-label="Rows">
         <p class="line heads" aria-hidden="true">
-          {['What', 'Where', 'Value', 'Range or health', 'Rate', 'Profit', ''].map((head) => (
-            <span>{head}</span>
+          {HEADS.filter(([column]) => areMany || column !== 'wallet').map(([column, head]) => (
+            <span class={`line-${column}`}>{head}</span>
           ))}
         </p>
         <ul>
-          {sorted.map((row) => (
-            <li class={classes('row', isOpen(row.key) && 'open')} key={row.key} id={toRowId(context, row)}>
-              <Line row={row} isOpen={isOpen(row.key)} onTurn={() => turn(row.key)} context={context} />
-              {isOpen(row.key) && (
-                <div class="row-card">
-                  <Guard>{row.draw(row.held ?? [])}</Guard>
-                </div>
-              )}
-            </li>
-          ))}
+          {sorted.map((row) => {
+            const id = toRowId(row)
+            return (
+              <li class={classes('row', isOpen(id) && 'open')} key={id} id={id}>
+                <Line row={row} areMany={areMany} isOpen={isOpen(id)} onTurn={() => turn(id)} />
+                {isOpen(id) && (
+                  <div class="row-card">
+                    <Guard>{row.draw(row.held ?? [])}</Guard>
+                  </div>
+                )}
+              </li>
+            )
+          })}
         </ul>
       </div>
     </>
   )
 }
 
-function toRowId({ view }: Context, { key }: Row) {
+function toRowId({ key, context: { view } }: WalletRow) {
   return `row ${view.wallet} ${key}`.replaceAll(/[^0-9A-Za-z]+/g, '-')
 }
 
 interface LineProps {
-  readonly row: Row
+  readonly row: WalletRow
+  readonly areMany: boolean
   readonly isOpen: boolean
   readonly onTurn: () => void
-  readonly context: Context
 }
 
-function Line({ row, isOpen, onTurn, context }: LineProps) {
+function Line({ row, areMany, isOpen, onTurn }: LineProps) {
+  const { wallet } = row.context.view
   const { tokens, what, tag, where, value, isPartial, state, rate, profit, watched } = row
   return (
     <div class="line">
       <h3 class="line-what">
         <button type="button" aria-expanded={isOpen} onClick={onTurn} title={`${what} ${tag}`}>
           <TokenMarks tokens={tokens} />
-          <span class="line-name">
-            {what} <span class="soft">{tag}</span>
-          </span>
+          <span class="line-name">{what}</span> <span class="line-tag soft">{tag}</span>
         </button>
       </h3>
       <span class="line-where soft" title={where}>
         {where}
       </span>
+      {areMany && (
+        <span class="line-wallet soft" title={wallet}>
+          {getStoredName(wallet) ?? shortenAddress(wallet)}
+        </span>
+      )}
       <span class="line-value" title={value === null ? undefined : `${value} USD`}>
         {value !== null && isPartial && <span class="soft">at least </span>}
         {value === null ? <span class="absent">not counted</span> : formatDollars(value)}
@@ -164,7 +200,7 @@ function Line({ row, isOpen, onTurn, context }: LineProps) {
       >
         {profit === undefined ? '–' : formatSignedDollars(profit)}
       </span>
-      <span class="line-bell">{watched && <TriggerBell watched={watched} context={context} isBrief />}</span>
+      <span class="line-bell">{watched && <TriggerBell watched={watched} context={row.context} isBrief />}</span>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { sumDollars } from '../../lib/decimal.ts'
 import type { Asset, ToDo } from '../../lib/shapes.ts'
+import type { Context } from '../page.tsx'
 import type { Watched } from '../trigger/bell.tsx'
 import type { RowRate } from './rate.ts'
 
@@ -36,6 +37,11 @@ export interface Row {
   readonly draw: (held: readonly HeldAsset[]) => ComponentChildren
 }
 
+/** A row of one of the wallets that are shown. */
+export interface WalletRow extends Row {
+  readonly context: Context
+}
+
 /** A token of a row: its mark is drawn from the id. */
 export interface RowToken {
   readonly id: string
@@ -65,7 +71,7 @@ const NAMING = ['token_id', 'market_id', 'obligation_address', 'position_address
 
 /** True if two names are of the same position: what both say of it agrees. */
 export function isSameName(a: PositionName, b: PositionName) {
-  const shared = Object.keys(a.subject).filter((field) => field !== 'part' && field !== 'family' && field in b.subject)
+  const shared = Object.keys(a.subject).filter((field) => field !== 'part' && field in b.subject)
   const toId = (value: unknown) => (/^0x/i.test(String(value)) ? String(value).toLowerCase() : String(value))
   return (
     a.chainId === b.chainId &&
@@ -74,9 +80,14 @@ export function isSameName(a: PositionName, b: PositionName) {
   )
 }
 
-/** Returns the name of what is to be done something about. */
-export function toName({ chain_id: chainId, subject }: Pick<ToDo, 'chain_id' | 'subject'>): PositionName {
-  return { chainId, subject }
+/** Returns the name of what is to be done something about. Families may name their markets alike. */
+export function toName({
+  chain_id: chainId,
+  subject,
+  code,
+}: Pick<ToDo, 'chain_id' | 'subject' | 'code'>): PositionName {
+  const family = 'market_id' in subject ? { family: code.replaceAll('_', '-') } : {}
+  return { chainId, subject: { ...family, ...subject } }
 }
 
 /** A row of the portfolio that is part of a position. */
@@ -88,8 +99,7 @@ export function groupByPosition(assets: readonly Asset[]): HeldAsset[][] {
   for (const asset of assets.filter((each): each is HeldAsset => each.position !== null)) {
     const name = { chainId: asset.chain_id, subject: asset.position }
     const group = groups.find(([first]) => {
-      if (first === undefined || first.position.family !== asset.position.family) return false
-      return isSameName({ chainId: first.chain_id, subject: first.position }, name)
+      return first !== undefined && isSameName({ chainId: first.chain_id, subject: first.position }, name)
     })
     if (group === undefined) groups.push([asset])
     else group.push(asset)

@@ -1,8 +1,8 @@
-import type { Row } from './row.ts'
+import type { Row, WalletRow } from './row.ts'
 
 /** Order and filter of the list. */
 export interface Order {
-  readonly by: 'value' | 'what' | 'where' | 'state' | 'rate' | 'profit' | 'fees'
+  readonly by: 'value' | 'what' | 'where' | 'wallet' | 'state' | 'rate' | 'profit' | 'fees'
   /** `out`: open and out of range. */
   readonly show: 'all' | Row['kind'] | 'in' | 'out' | 'closed'
   /** US dollars; hides rows below it, but none of unknown value. */
@@ -11,7 +11,10 @@ export interface Order {
 
 export const BY_VALUE: Order = { by: 'value', show: 'all', least: '0' }
 
-const NUMBERS: Record<Exclude<Order['by'], 'what' | 'where'>, (row: Row) => string | number | null | undefined> = {
+const NUMBERS: Record<
+  Exclude<Order['by'], 'what' | 'where' | 'wallet'>,
+  (row: Row) => string | number | null | undefined
+> = {
   value: ({ value }) => value,
   state: ({ state }) => state.urgency,
   rate: ({ rate }) => rate?.ratio,
@@ -20,8 +23,9 @@ const NUMBERS: Record<Exclude<Order['by'], 'what' | 'where'>, (row: Row) => stri
 }
 
 /** Filters and sorts rows: names by their letters, figures with the largest first and unknown ones last. */
-export function sortRows(rows: readonly Row[], { by, show, least }: Order) {
+export function sortRows<Shown extends WalletRow>(rows: readonly Shown[], { by, show, least }: Order) {
   const shown = rows.filter((row) => isShown(row, show) && !isSmall(row, Number(least)))
+  if (by === 'wallet') return shown.toSorted((a, b) => a.context.view.wallet.localeCompare(b.context.view.wallet, 'en'))
   if (by === 'what' || by === 'where') return shown.toSorted((a, b) => a[by].localeCompare(b[by], 'en'))
   const figure = (row: Row) => {
     const value = NUMBERS[by](row)

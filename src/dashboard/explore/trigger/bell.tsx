@@ -15,6 +15,7 @@ export interface Watched {
   readonly chainId: number
   /** Name in the routes. */
   readonly family: string
+  /** All that names it: a family takes the fields that its triggers know. */
   readonly subject: Readonly<Record<string, string>>
   /** Display name. */
   readonly name: string
@@ -37,12 +38,17 @@ interface TriggerBellProps {
 }
 
 /**
- * Bell button beside a figure: opens the triggers on it and a form for a new one. Renders nothing if the service has no
- * triggers for the family, or if the view shows the past.
+ * Bell button beside a figure: opens the triggers on it and a form for a new one. Renders nothing if triggers of the service do
+ * not watch the figure, or if the view shows the past.
  */
 export function TriggerBell({ watched, context, isBrief = false }: TriggerBellProps) {
   const [open, setOpen] = useState(false)
-  if (!context.catalog.watchable.includes(watched.family) || context.view.asOf !== '') return null
+  const { family, figure, subject } = watched
+  const watchable = context.catalog.watchable.get(family)
+  const names = watchable && [...watchable.figures, ...watchable.states]
+  if (watchable === undefined || !names?.includes(figure) || context.view.asOf !== '') return null
+  const known = Object.entries(subject).filter(([field, id]) => id && watchable.subject.includes(field))
+  const named = { ...watched, subject: Object.fromEntries(known) }
   const title = `Tell me when ${describeChange(watched)}`
   const { triggers, webhooks } = context.catalog.credits
   // Nothing is charged for a list that is empty.
@@ -66,7 +72,7 @@ export function TriggerBell({ watched, context, isBrief = false }: TriggerBellPr
         <Dialog title={title} onClose={() => setOpen(false)}>
           {(close: () => void) => (
             <>
-              <TriggerPanel watched={watched} context={context} />
+              <TriggerPanel watched={named} watchable={watchable} context={context} />
               <p class="more">
                 <button type="button" onClick={close}>
                   Close

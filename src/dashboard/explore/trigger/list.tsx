@@ -5,6 +5,7 @@ import type { Trigger, TriggerList, WebhookList } from '../../lib/shapes.ts'
 import { pluralize } from '../../lib/time.ts'
 import { formatClause, listDestinations, STATE_KINDS } from '../../lib/trigger.ts'
 import { classes, useEffect, useState } from '../../lib/view.ts'
+import type { Watchable } from '../../lib/watchable.ts'
 import { ChangeError, ErrorNotice, LoadingNotice } from '../../part/notice.tsx'
 import type { Context } from '../page.tsx'
 import { Offer } from '../requests/offer.tsx'
@@ -17,13 +18,19 @@ const PAGE_SIZE = 25
 /** Fields of a subject by which the service can filter the list. */
 const FILTERS = ['wallet', 'token_id', 'obligation_address']
 
+interface TriggerPanelProps {
+  readonly watched: Watched
+  readonly watchable: Watchable
+  readonly context: Context
+}
+
 /**
  * Triggers on a figure, and a form for another. Each page is paid for once while the panel is open: what is created or
  * deleted here changes the list without another reading. Only after a deletion, which moves a trigger of the next page onto
  * the last one, "Look for more" reads all pages again, and says so in its price.
  */
-export function TriggerPanel({ watched, context }: { watched: Watched; context: Context }) {
-  const { key, paid, catalog } = context
+export function TriggerPanel({ watched, watchable, context }: TriggerPanelProps) {
+  const { key, paid, catalog, messages } = context
   const [pages, setPages] = useState(1)
   const [changes, setChanges] = useState<{ created: readonly Trigger[]; deleted: readonly string[] }>({
     created: [],
@@ -56,8 +63,10 @@ export function TriggerPanel({ watched, context }: { watched: Watched; context: 
       setMoved(true)
       setChanges(({ created, deleted }) => ({ created, deleted: [...deleted, id] }))
     })
-  const add = ({ body: { data } }: Answer<{ data: Trigger }>) =>
+  const add = ({ body: { data } }: Answer<{ data: Trigger }>) => {
+    messages.start()
     setChanges(({ created, deleted }) => ({ created: [data, ...created], deleted }))
+  }
   return (
     <>
       <p class="soft">{watched.name}</p>
@@ -92,6 +101,7 @@ export function TriggerPanel({ watched, context }: { watched: Watched; context: 
       {failure && <ChangeError failure={failure} refused="It was not deleted" />}
       <TriggerForm
         watched={watched}
+        watchable={watchable}
         destinations={destinations}
         apiKey={key}
         credits={catalog.credits.trigger}

@@ -1,15 +1,8 @@
 import type { Catalog } from '../../lib/catalog.ts'
 import { chainName } from '../../lib/catalog.ts'
+import { nameProtocol } from '../../lib/protocol.ts'
 import { DefinitionList, Usd } from '../../part/figure.tsx'
 import type { Worth } from './figures.ts'
-
-const NAMES: Record<string, string> = { wallet: 'In the wallet' }
-
-/** Names a protocol of its code: `Aave V3` of `aave_v3`. */
-export function nameProtocol(code: string) {
-  const words = code.split(/[_-]/).map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-  return NAMES[code] ?? words.join(' ').replace('swap V', 'Swap V').replace('UniSwap', 'Uniswap')
-}
 
 interface PlacesProps {
   readonly now: NonNullable<Worth['now']>

@@ -9,6 +9,7 @@ interface Row {
   readonly value: string | null
   readonly rate?: { readonly ratio: string }
   readonly state: { readonly urgency: number; readonly side?: string }
+  readonly context: { readonly view: { readonly wallet: string } }
 }
 interface Order {
   readonly by: string
@@ -48,6 +49,7 @@ const row = (key: string, more: Partial<Row> = {}): Row => ({
   what: key,
   value: '0',
   state: { urgency: 0 },
+  context: { view: { wallet: '0xb' } },
   ...more,
 })
 
@@ -66,6 +68,8 @@ describe('rows', () => {
     expect(keys({ by: 'state' })).toEqual(['c', 'a', 'b', 'd'])
     expect(keys({ by: 'rate' })).toEqual(['c', 'b', 'a', 'd'])
     expect(keys({ by: 'what' })).toEqual(['a', 'b', 'c', 'd'])
+    const other = row('e', { context: { view: { wallet: '0xa' } } })
+    expect(sortRows([...rows, other], { by: 'wallet', show: 'all', least: '0' })[0]?.key).toBe('e')
   })
 
   test('are filtered by kind and range, and without small ones, of which none is unknown or a debt', () => {
@@ -84,6 +88,10 @@ describe('names of positions', () => {
     expect(isSameName(name, { chainId: 10, subject: v3 })).toBe(false)
     expect(isSameName(name, { chainId: 1, subject: { ...v3, manager_address: '0xcd' } })).toBe(false)
     expect(isSameName(name, { chainId: 1, subject: { market_id: '7' } })).toBe(false)
+    // Families may name their markets alike.
+    const main = (family: string) => ({ chainId: 1, subject: { family, market_id: 'main' } })
+    expect(isSameName(main('aave-v3'), main('aave-v3'))).toBe(true)
+    expect(isSameName(main('aave-v3'), main('aave-v4'))).toBe(false)
     // The letters of a Solana address have a case.
     const of = (obligation_address: string) => ({ chainId: 101, subject: { obligation_address } })
     expect(isSameName(of('Ab'), of('aB'))).toBe(false)
