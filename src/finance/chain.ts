@@ -7,6 +7,7 @@ import { BRIDGED_ROWS, FAILED_BRIDGE_ROWS } from './price/table/bridged.ts'
 import { FEED_ROWS, SEQUENCER_FEED_ROWS } from './price/table/feeds.ts'
 import { POOL_ROWS } from './price/table/pools.ts'
 import { STABLECOIN_ROWS } from './price/table/stablecoins.ts'
+import { toWrapperRows, VAULT_ROWS } from './price/table/vaults.ts'
 import { WRAPPER_ROWS, type WrapperKind } from './price/table/wrappers.ts'
 import { createTokenList, type TokenList } from './token/list/list.ts'
 
@@ -119,7 +120,7 @@ export function settleStablecoins(
 function createChainPrices({ id }: Chain): ChainPrices {
   const aaveOracle = AAVE_ORACLE_ROWS[id]
   const feeds = FEED_ROWS[id] ?? []
-  const wrappers = WRAPPER_ROWS[id] ?? []
+  const wrappers = [...(WRAPPER_ROWS[id] ?? []), ...toWrapperRows(VAULT_ROWS[id] ?? [])]
   const pools = POOL_ROWS[id]
   const unbacked = FAILED_BRIDGE_ROWS[id]
   const bridged = BRIDGED_ROWS[id]

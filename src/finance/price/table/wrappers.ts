@@ -12,15 +12,15 @@ export type WrapperKind = (typeof WRAPPER_KINDS)[number]
 type WrapperRow = readonly [symbol: string, token: Address, of: Address, kind?: WrapperKind]
 
 /**
- * Tokens by chain id that are worth an amount of another token, at a rate that their contract returns. Only contracts
- * listed here count: any account can deploy a vault that returns an arbitrary rate, or borrow its assets from it.
+ * Tokens by chain id that are worth an amount of another token, at a rate that their contract returns; `vaults.ts` has
+ * more. Only contracts listed here and there count: any account can deploy a vault that returns an arbitrary rate, or
+ * borrow its assets from it.
  *
  * Sources. Aave's wrapped aTokens (stata): `@aave-dao/aave-address-book` 4.68.1 and Balancer's registry of ERC-4626
  * vaults (balancer/code-review, July 2026), both with what is inside. Tokens of the hubs of Aave V4 (wa), shares of what
  * they hold: the same address book. The others: `test/unit/finance/price/table_test.ts` has
- * the lists that name them, and sUSDS and Gnosis' sDAI their protocols' own repositories. How they return a rate:
- * Lido's `WstETH`, Rocket Pool's `RocketTokenRETH`, Coinbase's `StakedTokenV1`, Sky's `SavingsDai` and `SUsds`, Gnosis'
- * `SavingsXDai`, Aave's `StataTokenV2`.
+ * the lists that name them. How they return a rate: Lido's `WstETH`, Rocket Pool's `RocketTokenRETH`, Coinbase's
+ * `StakedTokenV1`, Aave's `StataTokenV2`.
  */
 export const WRAPPER_ROWS: Readonly<Record<number, readonly WrapperRow[]>> = {
   // Ethereum
@@ -43,8 +43,6 @@ export const WRAPPER_ROWS: Readonly<Record<number, readonly WrapperRow[]>> = {
       '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
       'exchangeRate',
     ],
-    ['sDAI', '0x83F20F44975D03b1b09e64809B757c47f942BEeA', '0x6B175474E89094C44Da98b954EedeAC495271d0F'],
-    ['sUSDS', '0xa3931d71877C0E7a3148CB7Eb4463524FEc27fbD', '0xdC035D45d973E3EC169d2276DDab16f1e407384F'],
     ['stata WETH', '0x0bfc9d54Fc184518A81162F8fB99c2eACa081202', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'],
     ['stata USDC', '0xD4fa2D31b7968E448877f69A96DE69f5de8cD23E', '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
     ['stata USDT', '0x7Bc3485026Ac48b6cf9BaF0A377477Fff5703Af8', '0xdAC17F958D2ee523a2206206994597C13D831ec7'],
@@ -139,7 +137,6 @@ export const WRAPPER_ROWS: Readonly<Record<number, readonly WrapperRow[]>> = {
   ],
   // Gnosis
   100: [
-    ['sDAI', '0xaf204776c7245bF4147c2612BF6e5972Ee483701', '0xe91D153E0b41518A2Ce8Dd3D7944Fa863463a97d'],
     ['stata WETH', '0x57f664882F762FA37903FC864e2B633D384B411A', '0x6A023CCd1ff6F2045C3309768eAd9E68F978f6e1'],
     ['stata wstETH', '0x773CDA0CADe2A3d86E6D4e30699d40bB95174ff2', '0x6C76971f98945AE98dD7d4DFcA8711ebea946eA6'],
     ['stata GNO', '0x7c16F0185A26Db0AE7a9377f23BC18ea7ce5d644', '0x9C58BAcC331c9aa871AFD802DB6379a98e80CEdb'],

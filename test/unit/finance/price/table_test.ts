@@ -8,6 +8,7 @@ import { BRIDGED_ROWS, FAILED_BRIDGE_ROWS } from '../../../../src/finance/price/
 import { FEED_ROWS, SEQUENCER_FEED_ROWS } from '../../../../src/finance/price/table/feeds.ts'
 import { POOL_ROWS } from '../../../../src/finance/price/table/pools.ts'
 import { STABLECOIN_ROWS } from '../../../../src/finance/price/table/stablecoins.ts'
+import { VAULT_ROWS } from '../../../../src/finance/price/table/vaults.ts'
 import { WRAPPER_ROWS } from '../../../../src/finance/price/table/wrappers.ts'
 import {
   AAVE_MARKETS,
@@ -18,8 +19,6 @@ import {
 } from '../../../support/registries.ts'
 import { findListsWith } from '../../../support/token_lists.ts'
 
-/** Wrappers that one list has at most: their protocols' own word is the other source. */
-const OWN_WORD = ['sUSDS', 'sDAI']
 const MORPHO = new Map(
   Object.entries(addressesRegistry).map(([id, each]) => [Number(id), each as { readonly usdc?: string }]),
 )
@@ -85,9 +84,10 @@ test('every wrapper is opened in two steps at most, and holds what Aave’s addr
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', stataUnderlying(id, token) as Address])
       else if (symbol.startsWith('wa '))
         expect([symbol, kind, of]).toEqual([symbol, 'erc4626', hubTokenUnderlying(id, token) as Address])
-      else if (!OWN_WORD.includes(symbol)) expect(findListsWith(id, token, symbol).length).toBeGreaterThan(1)
+      else expect(findListsWith(id, token, symbol).length).toBeGreaterThan(1)
     }
-    expect(Object.keys(wrappers)).toHaveLength(WRAPPER_ROWS[id]?.length ?? 0)
+    // None is in both tables.
+    expect(Object.keys(wrappers)).toHaveLength((WRAPPER_ROWS[id]?.length ?? 0) + (VAULT_ROWS[id]?.length ?? 0))
   }
 })
 
