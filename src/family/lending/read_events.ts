@@ -79,6 +79,8 @@ export function createEventReader<Target extends StreamTarget>(options: {
       .sort(newestFirst)
     const skip = (page - 1) * limit
     const young = tail.slice(skip, skip + limit)
+    // A chain that has no final block of the market yet has stored none.
+    if (ensured.storedTo < target.startBlock) return { rows: young, total: tail.length }
     const stored = await readLendingEvents(db, {
       target,
       stream: stream.name,

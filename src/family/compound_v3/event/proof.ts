@@ -44,6 +44,6 @@ export function listStillRanges(
   return [...blocks, toBlock + 1].flatMap((next, index): StillRange[] => {
     const after = blocks[index - 1]
     const until = next - 1
-    return until <= (after ?? startBlock - 1) ? [] : [{ after, until }]
+    return until <= (after ?? Math.max(0, startBlock - 1)) ? [] : [{ after, until }]
   })
 }
