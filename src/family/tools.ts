@@ -40,7 +40,12 @@ export const LENDING_TOOLS = {
     title: 'Lending health of many wallets',
     description: 'Health factor, net worth and net APY of the lending positions of many wallets.',
   },
-  events: { name: 'list_lending_events', title: 'Lending events of a wallet' },
+  events: {
+    name: 'list_lending_events',
+    title: 'Lending events of a wallet',
+    description:
+      'What a wallet did in one market, newest first, valued at its block. The first call may be 503 while its history is read.',
+  },
   snapshots: { name: 'list_lending_snapshots', title: 'Daily lending snapshots of a wallet' },
   yield: {
     name: 'read_lending_yield',

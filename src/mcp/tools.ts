@@ -248,7 +248,12 @@ function mergeFields(fields: readonly GivenField[], codes: readonly string[]): J
 }
 
 function mergeShapes(shapes: readonly JsonSchema[]): JsonSchema {
-  const [first = {}, ...others] = [...new Map(shapes.map((shape) => [JSON.stringify(shape), shape])).values()]
+  // Of shapes that differ by their default alone, one stands without it.
+  const groups = groupBy(shapes, ({ default: _, ...shape }) => JSON.stringify(shape))
+  const [first = {}, ...others] = [...groups.values()].map(([shape = {}, ...alike]): JsonSchema => {
+    const { default: value, ...rest } = shape
+    return alike.every((each) => each['default'] === value) ? shape : rest
+  })
   if (others.length === 0) return first
   // Words of one type are one list: of some protocols, some may be refused.
   const isList = shapes.every((shape) => Array.isArray(shape['enum']) && shape['type'] === first['type'])
