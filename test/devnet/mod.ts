@@ -118,11 +118,11 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         return aave
       },
       aaveV4: () => {
-        aaveV4 ??= addAaveV4(rpc)
+        aaveV4 ??= addAaveV4({ rpc, send })
         return aaveV4
       },
       compoundV3: () => {
-        compoundV3 ??= addCompoundV3(rpc)
+        compoundV3 ??= addCompoundV3({ rpc, send })
         return compoundV3
       },
       uniswapV4: () => {

@@ -24,17 +24,32 @@ const REPLAY: Hex = concatHex([
   '0x5ff3', //                                  return v >> 1 bytes
   '0x5b5ffd', //                           0x3b revert them
 ])
-/** Logs what the call data say, as `encodeLog` makes them. */
-const LOG: Hex = concatHex([
-  '0x5b608035606035604035602035', // 0x3e the four topics
-  '0x60a036038060a05f37', //              memory = the data behind them
-  '0x5f5f3560041460', //                  as many topics as the first word says
-  '0x5f57a3005ba400', //                  three, or four: 0x5f
-])
-/** Answers to calls that were not recorded, at 0x3e: all gas is burned, ten words of zero, or a log. */
-const OTHERS = { burn: '0x5bfe', zero: '0x5b610140611000f3', log: LOG } as const
+/** Code from a place on that logs what the call data say, as `encodeLog` makes them. */
+function createLogCode(at: number): Hex {
+  const four = numberToHex(at + 33, { size: 1 })
+  return concatHex([
+    '0x5b608035606035604035602035', // the four topics
+    '0x60a036038060a05f37', //         memory = the data behind them
+    '0x5f5f3560041460', //             as many topics as the first word says: three, or four
+    four,
+    '0x57a3005ba400',
+  ])
+}
 
-/** Call data with which a contract of recorded calls, placed with `others` as `log`, logs three or four topics. */
+/** Where code for calls that were not recorded begins. */
+const OTHERS_AT = 0x3e
+/**
+ * What such calls do: burn all gas, or log what they say, else burn all gas in a reading; or answer ten words of zero,
+ * unless they say what to log.
+ */
+const OTHERS = {
+  burn: '0x5bfe',
+  log: createLogCode(OTHERS_AT),
+  // A first word of three or four: 0x52.
+  zero: concatHex(['0x5b5f35600390036002116052576101406110', '0x00f3', createLogCode(OTHERS_AT + 20)]),
+} as const
+
+/** Call data with which a contract of recorded calls, placed with `others` as `log` or `zero`, logs three or four topics. */
 export function encodeLog(topics: readonly Hex[], data: Hex): Hex {
   const words = Array.from({ length: 4 }, (_, index) => topics[index] ?? numberToHex(0, { size: 32 }))
   return concatHex([numberToHex(topics.length, { size: 32 }), ...words, data])

@@ -1,10 +1,11 @@
-import type { Address } from 'viem'
+import { type Address, encodeEventTopics, type Hex, numberToHex, parseAbi, zeroAddress } from 'viem'
 import { COMPOUND_V3_MARKETS } from '../../../src/family/compound_v3/table.ts'
-import { placeReplay } from '../aave_v4/replay.ts'
-import { TOKENS, toWalletAddress } from '../addresses.ts'
+import { encodeLog, placeReplay } from '../aave_v4/replay.ts'
+import { BANK, TOKENS, toWalletAddress } from '../addresses.ts'
 import type { Rpc } from '../rpc.ts'
+import type { Send } from '../transaction.ts'
 import { recordCall, recordMarket } from './record.ts'
-import { WORLDS, type World } from './vectors.ts'
+import { type VectorAccount, WORLDS, type World } from './vectors.ts'
 
 /** Wallets that have something in a market of Compound V3 on the devnet. */
 export const COMET_WALLETS = {
@@ -24,7 +25,13 @@ export async function placeCompoundV3(rpc: Rpc): Promise<void> {
  * Puts a market of the vectors in the place of that of USDC, with what a lender and a borrower had there, in the devnet's
  * tokens. Nothing can be done there: it is a state, accrued an hour ago.
  */
-export async function addCompoundV3(rpc: Rpc): Promise<typeof COMET_WALLETS> {
+export async function addCompoundV3({
+  rpc,
+  send,
+}: {
+  readonly rpc: Rpc
+  readonly send: Send
+}): Promise<typeof COMET_WALLETS> {
   const [usdc] = ETHEREUM
   const [world] = WORLDS
   const borrower = world?.accounts.find(({ principal }) => principal.startsWith('-'))
@@ -49,8 +56,33 @@ export async function addCompoundV3(rpc: Rpc): Promise<typeof COMET_WALLETS> {
   const moved = JSON.parse(
     tokens.reduce((all, [from, to]) => (from === undefined ? all : all.replaceAll(from, to)), text),
   ) as World
+  const logs = moved.accounts.flatMap(listLogs)
+  await send(logs.map(({ topics, data }) => ({ from: BANK, to: usdc.comet, data: encodeLog(topics, data) })))
+  // What is placed is in the newest block already: its state and the logs that led there.
   const { timestamp } = await rpc.call<{ timestamp: string }>('eth_getBlockByNumber', 'latest', false)
   const totals = { ...moved.totals, lastAccrualTime: String(Number(timestamp) - 3_600) }
   await placeReplay(rpc, recordMarket({ ...moved, totals }), { others: 'zero' })
   return COMET_WALLETS
+}
+
+const EVENTS = parseAbi([
+  'event Supply(address indexed, address indexed, uint256)',
+  'event Withdraw(address indexed, address indexed, uint256)',
+  'event Transfer(address indexed, address indexed, uint256)',
+  'event SupplyCollateral(address indexed, address indexed, address indexed, uint256)',
+])
+
+/** Logs by which an account comes to what it has: collaterals supplied, and base supplied or borrowed, at once. */
+function listLogs({ wallet, collateral, supplied, owed }: VectorAccount) {
+  const encode = (eventName: (typeof EVENTS)[number]['name'], args: readonly Address[], amount: string) => ({
+    topics: encodeEventTopics({ abi: EVENTS, eventName, args } as never) as Hex[],
+    data: numberToHex(BigInt(amount), { size: 32 }),
+  })
+  return [
+    ...collateral.map(({ asset, balance }) => encode('SupplyCollateral', [wallet, wallet, asset], balance)),
+    ...(owed === '0' ? [] : [encode('Withdraw', [wallet, wallet], owed)]),
+    ...(supplied === '0'
+      ? []
+      : [encode('Supply', [wallet, wallet], supplied), encode('Transfer', [zeroAddress, wallet], supplied)]),
+  ]
 }

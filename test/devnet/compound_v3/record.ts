@@ -72,6 +72,7 @@ export function recordMarket(
   return [
     record('totalsBasic', [], { ...toInts(totals), lastAccrualTime: Number(totals.lastAccrualTime), pauseFlags }),
     ...constants.map((name) => record(name, [], BigInt(parameters[name]))),
+    record('numAssets', [], collaterals.length),
     record('getUtilization', [], utilization),
     record('getSupplyRate', [utilization], BigInt(accruedNow.supplyRate)),
     record('getBorrowRate', [utilization], BigInt(accruedNow.borrowRate)),

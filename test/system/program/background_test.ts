@@ -5,6 +5,8 @@ import { settleBatch } from '../../../src/account/gate/settle.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { TOPICS } from '../../../src/family/aave_v3/event/log.ts'
+import { AAVE_V4_DEPLOYMENTS } from '../../../src/family/aave_v4/table.ts'
+import { COMPOUND_V3_MARKETS } from '../../../src/family/compound_v3/table.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
@@ -267,6 +269,10 @@ describe('indexes', async () => {
       .map((market) => MARKETS[market].pool.toLowerCase())
       .sort()
       .map((pool) => ['Aave V3, deposits and debts', pool] as const),
+    ...(COMPOUND_V3_MARKETS.get(1) ?? [])
+      .map(({ comet }) => comet.toLowerCase())
+      .sort()
+      .map((comet) => ['Compound V3, deposits and debts', comet] as const),
     ['Morpho Blue, markets', MORPHO.toLowerCase()],
     ['Uniswap V4, changes of positions', V4_MANAGER],
     ['Uniswap V4, owners of positions', V4_MANAGER],
@@ -294,6 +300,8 @@ describe('indexes', async () => {
         'aave-v3 main',
         'aave-v3 lido',
         'aave-v3 etherfi',
+        ...(AAVE_V4_DEPLOYMENTS.get(1)?.spokes ?? []).map(({ name }) => `aave-v4 ${name}`),
+        ...(COMPOUND_V3_MARKETS.get(1) ?? []).map(({ market }) => `compound-v3 ${market}`),
         'morpho-blue markets',
         'morpho-midnight markets',
         'morpho-midnight positions',

@@ -1,4 +1,5 @@
 import { readConfig } from '../../../src/config/config.ts'
+import { AAVE_V4_DEPLOYMENTS } from '../../../src/family/aave_v4/table.ts'
 import type { Example } from '../../../src/http/openapi/example.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -65,6 +66,7 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
     },
     chainsFile: createChainsFile(devnet.rpcUrl, {
       ...slipstream.row,
+      aaveV4: AAVE_V4,
       add: { prices: { usdFeeds: slipstream.usdFeeds } },
     }),
     async stop() {
@@ -73,6 +75,10 @@ export async function startExampleWorld(): Promise<ExampleWorld> {
     },
   }
 }
+
+/** Spokes as of the devnet's first blocks: those of Ethereum came later. */
+const { accessManager, spokes = [] } = AAVE_V4_DEPLOYMENTS.get(1) ?? {}
+const AAVE_V4 = { accessManager, spokes: spokes.map((spoke) => ({ ...spoke, startBlock: 1 })) }
 
 /** Asks the questions in their order, each until it is answered. */
 export async function askInTurn(
@@ -179,6 +185,10 @@ async function listQuestions(
       body: { wallets: [debtor, borrower] },
     },
     get(
+      '/v1/lending/aave-v4/position/{chain_id}/events',
+      `/v1/lending/aave-v4/position/1/events?wallet=${debtor}&limit=2`,
+    ),
+    get(
       '/v1/lending/aave-v4/position/{chain_id}/snapshots',
       `/v1/lending/aave-v4/position/1/snapshots?wallet=${debtor}&max_snapshots=2`,
     ),
@@ -188,6 +198,10 @@ async function listQuestions(
       target: '/v1/lending/compound-v3/batch',
       body: { wallets: [comet.borrower, comet.lender] },
     },
+    get(
+      '/v1/lending/compound-v3/position/{chain_id}/events',
+      `/v1/lending/compound-v3/position/1/events?wallet=${comet.borrower}&market_id=usdc&limit=2`,
+    ),
     get(
       '/v1/lending/compound-v3/position/{chain_id}/snapshots',
       `/v1/lending/compound-v3/position/1/snapshots?wallet=${comet.lender}&market_id=usdc&max_snapshots=2`,
