@@ -1,6 +1,7 @@
 import { type Address, encodeErrorResult, parseAbi, toFunctionSelector, zeroAddress } from 'viem'
 import { executeUnits, type UnitOutcome } from '../../chain/call/exit/execute.ts'
 import type { ExitStep, ExitUnit, StepOutcome } from '../../chain/call/exit/step.ts'
+import type { Endpoint } from '../../chain/rpc/client.ts'
 import { explainBy, type HoldingExit } from '../../family/exit.ts'
 import type { FinanceChain, FinanceClient } from '../../finance/chain.ts'
 import type { PricedQuote } from '../../finance/price/pool/pool_price.ts'
@@ -30,6 +31,8 @@ const BUDGET_MS = 6_000
 const TRIAL_MS = 4_000
 /** Positions that are withdrawn again, the worthiest: some 60 use up the gas of a call, and strangers can give many. */
 const WITHDRAWN_MAX = 40
+/** Calls in a row: each leaves out what used up the gas in the one before, so that what depends on it is tried. */
+const ROUNDS_MAX = 8
 /** Steps, and tokens, of one call. */
 const CALL_MAX = 255
 const DEPOSIT = toFunctionSelector('deposit()')
@@ -82,8 +85,8 @@ export interface SaleReader {
    * Executes the withdrawals of liquidity again, and sells in the same call what arrives: token by token, the worthiest
    * first, each in the pool of Uniswap V3 that prices it or over one more. What other contracts pay is lent to the wallet
    * for it, because paying it moves no pool, and so is what positions pay behind hooks or beyond the worthiest. Tokens that
-   * pools alone price get two chances each, and ten together, to use up the gas of a step. Nothing is sold of a
-   * wallet with code of its own. Throws `UnavailableError` if the chain cannot be read.
+   * pools alone price get two chances each, and ten together, to use up the gas of a step; the others are then sold in another
+   * call without them. Nothing is sold of a wallet with code of its own. Throws `UnavailableError` if the chain cannot be read.
    */
   read(query: SaleQuery, work: Work): Promise<Sale>
 }
@@ -101,37 +104,75 @@ export function createSaleReader(options: {
       const { wallet, exits, into } = query
       const { block, past, lenders } = exits
       const client = clients.get(block.chainId)
-      const withdrawn = listWithdrawn(query)
-      const offers = listOffers(query, withdrawn)
       const untilMs = clock.monotonicMs() + TRIAL_MS
+      const sellAt = async (chain: FinanceChain, endpoint: Endpoint, within: Work): Promise<Sale> => {
+        const tokens = [...new Set(listOffers(query, []).map(({ token }) => toTraded(token.address, chain)))]
+        const routes = await readSaleRoutes({ endpoint, block }, { chain, tokens, into, clock }, within)
+        const spent = createSpent()
+        let before: Sale | undefined
+        for (let round = 1; ; round++) {
+          const plan = createPlan(query, { routes, chain, spent })
+          if (plan.sales.length === 0) return toSale(query, plan, undefined)
+          if (plan.unit === undefined) return toSale(query, plan, { kind: 'too_costly' })
+          const { units, hasOwnCode } = await executeUnits(
+            endpoint,
+            { wallet, units: [plan.unit], lenders, block, clock, untilMs },
+            within,
+          )
+          if (isRecorded) refuseLate(units, wallet)
+          if (hasOwnCode) return toSale(query, plan, { kind: 'own_code' })
+          const [outcome] = units
+          // What was sold before counts if the time is over now.
+          if (outcome?.kind !== 'run' && before !== undefined) return before
+          before = toSale(query, plan, outcome)
+          if (round >= ROUNDS_MAX || !hasSuspected(outcome) || !noteSpent(spent, plan, outcome)) return before
+        }
+      }
       const sale =
         client &&
-        (await tryEndpoints(
-          client,
-          async (endpoint, within) => {
-            const { chain } = client
-            const tokens = [...new Set(offers.map(({ token }) => toTraded(token.address, chain)))]
-            const routes = await readSaleRoutes({ endpoint, block }, { chain, tokens, into, clock }, within)
-            const plan = createPlan(query, { withdrawn, offers, routes, chain })
-            if (plan.sales.length === 0) return toSale(query, plan, undefined)
-            if (plan.unit === undefined) return toSale(query, plan, { kind: 'too_costly' })
-            const { units, hasOwnCode } = await executeUnits(
-              endpoint,
-              { wallet, units: [plan.unit], lenders, block, clock, untilMs },
-              within,
-            )
-            if (isRecorded) refuseLate(units, wallet)
-            return toSale(query, plan, hasOwnCode ? { kind: 'own_code' } : units[0])
-          },
-          { work, budgetMs: BUDGET_MS, ...(past && { past }) },
-        ))
-      const unsold = { offers, routes: NO_ROUTES, sales: [], loans: new Map<Address, number>(), unit: undefined }
+        (await tryEndpoints(client, (endpoint, within) => sellAt(client.chain, endpoint, within), {
+          work,
+          budgetMs: BUDGET_MS,
+          ...(past && { past }),
+        }))
+      const offers = listOffers(query, [])
+      const nothing = { withdrawn: [], sales: [], loans: new Map<Address, number>(), unit: undefined }
+      const unsold = { ...nothing, offers, routes: NO_ROUTES, spent: createSpent() }
       return sale ?? toSale(query, unsold, { kind: 'unsupported' })
     },
   }
 }
 
 const NO_ROUTES: SaleRoutes = { hops: new Map(), decimals: undefined, into: undefined }
+
+/** Tokens and positions that used up the gas of a step, and are left out of later calls. */
+interface Spent {
+  readonly tokens: Set<Address>
+  /** By the key of their unit. */
+  readonly exits: Set<string>
+}
+
+function createSpent(): Spent {
+  return { tokens: new Set(), exits: new Set() }
+}
+
+function hasSuspected(outcome: UnitOutcome | undefined): boolean {
+  return outcome?.kind === 'run' && outcome.steps.some(({ kind }) => kind === 'suspected')
+}
+
+/** Notes what used up the gas of a step that may be left out; false if nothing did. */
+function noteSpent(spent: Spent, { withdrawn, sales, loans }: SalePlan, outcome: UnitOutcome | undefined): boolean {
+  const isSpent = (place: number) => outcome?.kind === 'run' && outcome.steps[place]?.kind === 'too_costly'
+  const before = spent.tokens.size + spent.exits.size
+  for (const { offer, place } of sales) if (isSpent(place)) spent.tokens.add(offer.token.address as Address)
+  for (const [token, place] of loans) if (isSpent(place)) spent.tokens.add(token)
+  let first = 0
+  for (const { steps, position } of withdrawn) {
+    if (steps.some((_, index) => isSpent(first + index))) spent.exits.add(toUnitKey(position))
+    first += steps.length
+  }
+  return spent.tokens.size + spent.exits.size > before
+}
 
 /** What arrives of a token, less what is owed in it. */
 interface Offer {
@@ -162,7 +203,10 @@ function listOffers({ arrived, outside, into }: SaleQuery, withdrawn: readonly H
 
 /** One call that sells offers. */
 interface SalePlan {
+  /** Withdrawn again before anything is sold. */
+  readonly withdrawn: readonly HoldingExit[]
   readonly offers: readonly Offer[]
+  readonly spent: Spent
   readonly routes: SaleRoutes
   /** Offers with a route, and the place of their steps. */
   readonly sales: readonly { readonly offer: Offer; readonly hops: readonly SaleHop[]; readonly place: number }[]
@@ -173,28 +217,24 @@ interface SalePlan {
 }
 
 function createPlan(
-  { into }: SaleQuery,
-  {
-    withdrawn,
-    offers,
-    routes,
-    chain,
-  }: Pick<SalePlan, 'offers' | 'routes'> & {
-    readonly withdrawn: readonly HoldingExit[]
-    readonly chain: FinanceChain
-  },
+  query: SaleQuery,
+  { routes, spent, chain }: Pick<SalePlan, 'routes' | 'spent'> & { readonly chain: FinanceChain },
 ): SalePlan {
+  const { into } = query
+  const withdrawn = listWithdrawn(query, spent)
+  const offers = listOffers(query, withdrawn)
+  const isLeft = ({ token }: Offer) => !spent.tokens.has(token.address as Address)
   const steps: ExitStep[] = withdrawn.flatMap(({ steps: own, suspects = [] }) =>
     own.map((step) => ({ ...step, suspects })),
   )
   const loans = new Map<Address, number>()
-  for (const { token, lent, suspects } of offers) {
+  for (const { token, lent, suspects } of offers.filter(isLeft)) {
     const address = token.address as Address
     if (lent === 0n) continue
     loans.set(address, steps.length)
     steps.push({ tokens: [address], loan: { token: address, amount: lent }, calls: [], suspects })
   }
-  const sales = offers.flatMap((offer) => {
+  const sales = offers.filter(isLeft).flatMap((offer) => {
     const traded = toTraded(offer.token.address, chain)
     const hops = traded === into ? [] : routes.hops.get(traded)
     if (hops === undefined) return []
@@ -205,16 +245,16 @@ function createPlan(
   const tokens = new Set(steps.flatMap((step) => step.tokens))
   const isTooLarge = steps.length > CALL_MAX || tokens.size > CALL_MAX
   const parties = withdrawn.flatMap((exit) => [...(exit.parties ?? []), ...(exit.suspects ?? [])])
-  return { offers, routes, sales, loans, unit: isTooLarge ? undefined : { steps, parties } }
+  return { withdrawn, offers, spent, routes, sales, loans, unit: isTooLarge ? undefined : { steps, parties } }
 }
 
 /** Exits of the worthiest liquidity of which something arrives; those behind hooks, which move no pool, are left out. */
-function listWithdrawn({ exits, arrived }: SaleQuery): readonly HoldingExit[] {
+function listWithdrawn({ exits, arrived }: SaleQuery, spent: Spent): readonly HoldingExit[] {
   const exitByKey = new Map(exits.list().map((exit) => [toUnitKey(exit.position), exit]))
   const keys = new Set(
     arrived.flatMap(({ kind, position }) => (kind === 'liquidity' && position !== null ? toUnitKey(position) : [])),
   )
-  const found = [...keys].flatMap((key) => exitByKey.get(key) ?? [])
+  const found = [...keys].flatMap((key) => (spent.exits.has(key) ? [] : (exitByKey.get(key) ?? [])))
   return found.filter((exit) => !hasHook(exit)).slice(0, WITHDRAWN_MAX)
 }
 
@@ -291,6 +331,7 @@ function toSoldToken(offer: Offer, plan: SalePlan, outcome: SaleOutcome | undefi
   if (outcome?.kind === 'unsupported') return refuse({ reason: 'unsupported', detail: 'No endpoint executes the sale' })
   if (outcome?.kind === 'own_code')
     return refuse({ reason: 'unsupported', detail: 'The wallet has code of its own, and sales replace it' })
+  if (plan.spent.tokens.has(token.address as Address)) return refuse(explainSale({ kind: 'too_costly' }))
   if (sale === undefined) return refuse({ reason: 'no_pool', detail: 'No pool of it leads to the other token' })
   if (outcome?.kind !== 'run')
     return refuse({ reason: 'too_costly', detail: 'Withdrawing and selling use up the gas of a call, or its time' })
