@@ -12,6 +12,7 @@ const ANNOTATIONS = new Set([
   'title',
   'examples',
   'x-chain-ids',
+  'x-deployed-chain-ids',
 ])
 
 /** Places where a value does not fit the schema, as `data[0].id: expected …`; empty if all do. */

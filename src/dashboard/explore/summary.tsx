@@ -35,7 +35,7 @@ export function Summary({ label, parts, pending, catalog, spent }: SummaryProps)
     <section class="summary" aria-label={label}>
       <div class="total">
         <p class="soft">
-          {read === 0 && !isLoading ? (
+          {blocks.size === 0 && failed > 0 && !isLoading ? (
             <b class="bad">Nothing could be read, and nothing was charged for it.</b>
           ) : (
             <>

@@ -25,8 +25,14 @@ interface Charge {
   }[]
 }
 
+interface ChainSchema {
+  /** Chains that are accepted, and those of them on which anything can be found, if these are fewer. */
+  readonly 'x-chain-ids'?: readonly number[]
+  readonly 'x-deployed-chain-ids'?: readonly number[]
+}
+
 interface Operation {
-  readonly parameters?: readonly { readonly name: string; readonly schema: { readonly 'x-chain-ids'?: number[] } }[]
+  readonly parameters?: readonly { readonly name: string; readonly schema: ChainSchema }[]
   readonly 'x-charge'?: Charge
 }
 
@@ -100,7 +106,11 @@ function listLending(paths: Readonly<Record<string, Path>>): Lending[] {
   return listFamilies(paths, 'lending')
     .map((protocol) => ({ protocol, path: `/v1/lending/${protocol}` }))
     .filter(({ path }) => !SPECIAL_LENDING.includes(path))
-    .map(({ protocol, path }) => ({ protocol, chains: getChainIds(paths[path]) }))
+    .map(({ protocol, path }) => {
+      // Routes of one market are served on the chains that have the family alone; the list takes any chain.
+      const ofMarkets = Object.keys(paths).find((each) => each.startsWith(`${path}/position/{chain_id}/`))
+      return { protocol, chains: getChainIds(paths[ofMarkets ?? path]) }
+    })
 }
 
 /** Returns one entry if the family is served, else none. `protocol`: last segment of its path. */
@@ -194,8 +204,9 @@ function createPathPatterns(paths: Readonly<Record<string, Path>>, name: string)
     .map(([path]) => new RegExp(`^${path.slice(1).replace(/\{\w+\}/g, '[^/]+')}$`))
 }
 
-function getChainIds(path: Path | undefined): number[] {
-  return findParameter(path, 'chain_id')?.schema?.['x-chain-ids'] ?? []
+function getChainIds(path: Path | undefined): readonly number[] {
+  const { schema = {} } = findParameter(path, 'chain_id') ?? {}
+  return schema['x-deployed-chain-ids'] ?? schema['x-chain-ids'] ?? []
 }
 
 function findParameter(path: Path | undefined, name: string) {

@@ -64,7 +64,9 @@ export function serveProtocol<
     routes({ chainIds, settings, connect }: FamilySetup<Setting>) {
       const reader = once(() => createReader({ ...connect(), deployments: toDeployments(settings) }))
       const histories = once(() => createProtocolHistories(protocol, { ...connect(), reader: reader() }))
-      const options = { chainIds, reader, histories }
+      const deployments = [...toDeployments(settings)].filter(([, each]) => each.length > 0)
+      const deployedIds = deployments.map(([chainId]) => chainId).sort((a, b) => a - b)
+      const options = { chainIds, deployedIds, reader, histories }
       return [
         listRoute(protocol, options),
         positionRoute(protocol, options),

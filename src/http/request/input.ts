@@ -104,15 +104,23 @@ export const limit = v.optional(
   String(PAGE_LIMIT_DEFAULT),
 )
 
-/** Describes chain ids without an `enum`, so that a client generated for one configuration accepts another. */
-export function chainSchema(ids: readonly number[]): OpenapiSchema {
+/**
+ * Describes chain ids without an `enum`, so that a client generated for one configuration accepts another. `deployedIds`: those
+ * on which anything can be found.
+ */
+export function chainSchema(ids: readonly number[], deployedIds = ids): OpenapiSchema {
   if (ids.length === 0) return { type: 'integer', description: 'No such chain is served.', 'x-chain-ids': ids }
   const description = `Id of a chain that is served: ${ids.join(', ')}. Any other is refused.`
-  return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids }
+  const deployed = deployedIds.length < ids.length ? { 'x-deployed-chain-ids': deployedIds } : {}
+  return { type: 'integer', description, examples: [ids[0]], 'x-chain-ids': ids, ...deployed }
 }
 
-/** One of these chain ids; `what` describes them in the error. */
-export function configuredChainId(configuredIds: Iterable<number>, what = 'configured chain') {
+/** One of these chain ids; `what` describes them in the error. `deployedIds`: see `chainSchema`. */
+export function configuredChainId(
+  configuredIds: Iterable<number>,
+  what = 'configured chain',
+  deployedIds?: readonly number[],
+) {
   const ids = [...configuredIds].sort((a, b) => a - b)
   const expected = `expected the id of a ${what} (${ids.join(', ')})`
   return v.pipe(
@@ -120,7 +128,7 @@ export function configuredChainId(configuredIds: Iterable<number>, what = 'confi
     v.regex(WHOLE_NUMBER, expected),
     v.transform(Number),
     v.check((id) => ids.includes(id), expected),
-    documented(chainSchema(ids)),
+    documented(chainSchema(ids, deployedIds)),
   )
 }
 

@@ -45,6 +45,13 @@ describe('several wallets', async () => {
       }
       const lists = await Promise.all([provider, spammed].map(readPositions))
       expect(await page.locator('.position').count()).toBe(lists.flatMap(({ data }) => data).length)
+      // One list over both, with a column that says whose each row is, sorted by value over both.
+      const wallets = await page.locator('.row .line-wallet').evaluateAll((cells) => cells.map((each) => each.title))
+      expect(new Set(wallets)).toEqual(new Set([provider, spammed]))
+      await page.getByLabel('Sort by').selectOption('wallet')
+      const sorted = await page.locator('.row .line-wallet').evaluateAll((cells) => cells.map((each) => each.title))
+      expect(sorted).toEqual(wallets.toSorted((a, b) => a.localeCompare(b, 'en')))
+      await page.getByLabel('Sort by').selectOption('value')
       const { data } = await readOverview([provider, spammed])
       const isTold = page.locator(`#net-worth[title="${data.worth.net_worth_usd} USD"]`)
       await isTold.waitFor()
@@ -311,8 +318,8 @@ describe('the past', async () => {
       await answered(page)
       // Some are requested more than once, until their history is read.
       const asked = new Set(stage.requests.filter((address) => address.includes('at_time=')))
-      // The portfolio and its rows, and four families on two chains.
-      expect(asked.size).toBe(10)
+      // The portfolio and its rows, and seven families on two chains.
+      expect(asked.size).toBe(16)
       expect(await page.locator('.position').count()).toBeGreaterThan(0)
       expect(await audit(page)).toEqual([])
     }, 90_000)

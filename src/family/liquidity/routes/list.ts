@@ -29,7 +29,12 @@ export function listRoute<
   Withdrawal,
 >(
   protocol: LiquidityProtocol<Deployment, Brief, Position, Withdrawal>,
-  { reader: connected, histories, chainIds }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
+  {
+    reader: connected,
+    histories,
+    chainIds,
+    deployedIds,
+  }: LiquidityRoutesOptions<Deployment, Brief, Position, Withdrawal>,
 ): Route {
   const { words, isEnumerable } = protocol
   // Where logs find the ids, a receipt of state does not cover the list: it has no such parameter.
@@ -39,7 +44,7 @@ export function listRoute<
       wallet: evmWallet,
       status: inactiveStatus,
       full: fullParameter,
-      chain_id: v.optional(configuredChainId(chainIds)),
+      chain_id: v.optional(configuredChainId(chainIds, undefined, deployedIds)),
       ...moment,
       ...receipts,
       page,

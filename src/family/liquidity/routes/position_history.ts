@@ -33,6 +33,8 @@ export interface LiquidityRoutesOptions<
 > {
   /** All configured chains, with the protocol or without. */
   readonly chainIds: readonly number[]
+  /** Those with the protocol. @default all */
+  readonly deployedIds?: readonly number[]
   readonly reader: () => LiquidityReader<Deployment, Brief, Position, Withdrawal>
   readonly histories: () => PositionHistories<Deployment, Position>
 }
