@@ -24,7 +24,9 @@ export async function logUnresponsiveEndpoints({ evm, solana }: Clients, log: Lo
     const endpoints = unresponsive.map(({ endpoint }) => endpoint)
     const reasons = unresponsive.map(({ reason }) => reason)
     const total = client.report().length
-    log.warn({ msg: `RPC endpoints did not answer: ${variable} sets others`, chainId, endpoints, of: total, reasons })
+    const whose = `of chain ${chainId} ${endpoints.length === total ? 'answers' : 'do not answer'}`
+    const which = endpoints.length === total ? 'No endpoint' : `${endpoints.length} of ${total} endpoints`
+    log.warn({ msg: `${which} ${whose}: set ${variable} to others`, chainId, endpoints, of: total, reasons })
   }
   await forEachLimit(clients, AT_ONCE, logUnresponsive, createWork(new AbortController().signal))
 }

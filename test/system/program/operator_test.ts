@@ -194,7 +194,7 @@ describe('the operator', async () => {
         .stderr()
         .trim()
         .split('\n')
-        .filter((line) => line.includes('did not answer'))
+        .filter((line) => /endpoints? of chain \d+/.test(line))
     await waitFor('both chains are told of', () => named().length === 2)
     await service.stop()
     await anvil.stop()
@@ -203,8 +203,13 @@ describe('the operator', async () => {
     expect(lines.findIndex((line) => line.includes('"Listening"'))).toBeLessThan(lines.indexOf(named()[0] ?? ''))
     const told = named().map((line) => JSON.parse(line))
     expect(told.toSorted((a, b) => a.chainId - b.chainId)).toMatchObject([
-      { level: 'warn', msg: 'RPC endpoints did not answer: RPC_URL_1 sets others', endpoints: [1, 3], of: 3 },
-      { level: 'warn', msg: 'RPC endpoints did not answer: SOLANA_RPC_URL sets others', endpoints: [1], of: 1 },
+      {
+        level: 'warn',
+        msg: '2 of 3 endpoints of chain 1 do not answer: set RPC_URL_1 to others',
+        endpoints: [1, 3],
+        of: 3,
+      },
+      { level: 'warn', msg: 'No endpoint of chain 101 answers: set SOLANA_RPC_URL to others', endpoints: [1], of: 1 },
     ])
     expect(service.stderr()).not.toContain('rpc-secret')
   }, 60_000)
