@@ -208,12 +208,24 @@ function Welcome({ catalog, wallets, obligations = 0, opens, children }: Welcome
         </EmptyState>
       ) : (
         <p class="soft">
-          Reads {names.length > 8 ? `${names.length} chains` : names.join(', ')}. {formatPrices(catalog.credits)}
+          Reads {names.length > 8 ? `${names.length} chains` : joinWords(names)}. {formatShortPrice(catalog.credits)}
           {obligations > 0 && ` ${formatObligationsPrice(obligations, catalog.credits)}`}
         </p>
       )}
+      {names.length > 0 && (
+        <details class="soft">
+          <summary>Prices</summary>
+          {formatPrices(catalog.credits)}
+        </details>
+      )}
     </div>
   )
+}
+
+/** Joins words as a sentence does: `Ethereum, Base and Solana`. */
+function joinWords(words: readonly string[]) {
+  const last = words.at(-1) ?? ''
+  return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`
 }
 
 /** Wallets of the link that are not below. */
@@ -228,11 +240,21 @@ function Unshown({ wallets, all }: { wallets: readonly string[]; all: number }) 
   )
 }
 
+/** Credits for what a wallet is worth on a chain, and was: there the overview counts what it has as three parts, its changes as one. */
+function sumWorthCredits({ portfolio, overview }: Catalog['credits']) {
+  return portfolio + 4 * overview
+}
+
+/** Formats about what a look costs as a sentence. */
+function formatShortPrice(credits: Catalog['credits']) {
+  return `A look costs about ${pluralize(sumWorthCredits(credits), 'credit')} a chain that the wallet uses and ${credits.position} a position; an empty wallet is free.`
+}
+
 /** Formats the prices of reading a wallet as sentences. */
-function formatPrices({ position, portfolio, overview, row, aave, morpho, kaminoList, name }: Catalog['credits']) {
-  // The overview counts what a wallet has on a chain as three parts, and its changes there as one.
-  const worth = `${pluralize(portfolio + 4 * overview, 'credit')} for what it is worth there and was`
-  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${Math.max(aave, morpho)} with each lending protocol that it uses, and on Solana ${kaminoList} with Kamino; ${row} for each of its first ${ASSETS_MAX} tokens and parts of positions. An ENS name costs ${name}. Nothing found costs nothing. Histories, days and further rows have buttons of their own, which say their price.`
+function formatPrices(credits: Catalog['credits']) {
+  const { position, row, aave, morpho, kaminoList, name } = credits
+  const worth = `${pluralize(sumWorthCredits(credits), 'credit')} for what it is worth there and was`
+  return `A wallet costs ${pluralize(position, 'credit')} for each of its first ${PAGE_SIZE} open positions of each exchange on a chain; for each chain ${worth}, ${Math.max(aave, morpho)} with each lending protocol that it uses, and on Solana ${kaminoList} with Kamino; ${row} for each of its first ${ASSETS_MAX} tokens and parts of positions. An ENS name costs ${name}. Nothing found costs nothing, nor does what has not changed since the last look in this tab. Histories, days and further rows have buttons of their own, which say their price.`
 }
 
 function formatObligationsPrice(count: number, { kamino }: Catalog['credits']) {

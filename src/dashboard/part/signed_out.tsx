@@ -19,11 +19,11 @@ export function SignedOut({ title, command, isEnded, children }: SignedOutProps)
           browser.
         </p>
       )}
-      <p class="lead">There is no password here. A link that works once opens a session in this tab:</p>
+      <p class="lead">Sign in with a link that works once. Ask your operator for one, or run on the server:</p>
       <pre class="command" tabindex={0}>
         <code>{command}</code>
       </pre>
-      <p class="soft">Any user who can run it on the service's machine can sign in. {children}</p>
+      {children && <p class="soft">{children}</p>}
       <p class="soft">A session belongs to one tab: a duplicated tab shares it; a new tab does not.</p>
     </div>
   )

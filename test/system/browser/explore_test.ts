@@ -46,6 +46,43 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     return (await fetch(new URL(target, stage.scene.url), { headers })).json()
   }
 
+  test('a look at what has not changed costs nothing again, also after the page was loaded anew', async () => {
+    const page = await look(`#wallet=${stage.scene.devnet.wallets.single}`)
+    let charged = 0
+    page.on('response', (response) => {
+      charged += Number(response.headers()['x-credits-charged'] ?? 0)
+    })
+    /** Presses `name`, and returns what the look cost and how many answers the tab had. */
+    const lookAgain = async (press: () => Promise<unknown>) => {
+      charged = 0
+      const answers: Response[] = []
+      const note = (response: Response) => void (response.url().includes('wallet=') && answers.push(response))
+      page.on('response', note)
+      await press()
+      // The rows of the portfolio are asked for last, once the lists are known.
+      for (const path of ['v1/portfolio/assets', 'v1/wallet/overview'])
+        while (!answers.some((each) => each.url().includes(path))) await page.waitForTimeout(50)
+      await answered(page)
+      page.off('response', note)
+      return { charged, known: answers.filter((each) => each.status() === 304).length }
+    }
+    const press = () => page.getByRole('button', { name: 'Look', exact: true }).click()
+    await answered(page)
+    // Histories and midnights that the first look began to read are new in an answer once.
+    let cost = await lookAgain(press)
+    for (let looks = 0; cost.charged > 0 && looks < 5; looks++) cost = await lookAgain(press)
+    expect(cost.charged).toBe(0)
+    expect(cost.known).toBeGreaterThan(3)
+    const loaded = await lookAgain(async () => {
+      await page.reload()
+      await page.getByRole('button', { name: 'Read it', exact: true }).click()
+    })
+    expect(loaded.charged).toBe(0)
+    await page.getByRole('button', { name: 'Forget key' }).click()
+    const kept = 'Object.keys(sessionStorage).filter((name) => name.startsWith("walletscope.answer"))'
+    expect(await page.evaluate(kept)).toEqual([])
+  }, 120_000)
+
   /** Saves the first receipt in `there`, and verifies it. */
   async function savesReceipt(page: Page, there: Pick<Locator, 'getByRole'> = page): Promise<void> {
     const saving = page.waitForEvent('download')
@@ -280,7 +317,7 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const read = page.getByRole('button', { name: 'Read it', exact: true })
     await read.waitFor()
     await page
-      .getByText(/^Reads .+ A wallet costs 15 credits for each of its first 10 open positions of each exchange/)
+      .getByText(/^Reads .+ A look costs about 35 credits a chain that the wallet uses and 15 a position; an empty wallet is free/)
       .waitFor()
     expect(await audit(page)).toEqual([])
     expect(listAsked()).toEqual([])

@@ -171,6 +171,46 @@ describe('triggers', async () => {
       await api('DELETE', `v1/triggers/${trigger.id}`)
     }, 90_000)
 
+    test('a trigger on any figure says what it has to say in the tab, and beside it once the reader asks', async () => {
+      const page = await explore(stage.scene.devnet.wallets.single, (page) =>
+        // The shell of the browser shows none: it notes what a browser would be asked.
+        page.addInitScript(`
+          window.shown = []
+          window.asked = 0
+          window.Notification = class {
+            static permission = 'default'
+            static async requestPermission() { window.asked++; return (this.permission = 'granted') }
+            constructor(title, { body, tag }) { window.shown.push({ title, body, tag }) }
+          }`),
+      )
+      await settle(page)
+      const messages = page.getByRole('region', { name: 'Messages' })
+      expect(await messages.getByRole('listitem').count()).toBe(0)
+      expect(stage.requests.filter((address) => address.includes('v1/events'))).toEqual([])
+      const ask = async (level: string) => {
+        await page.locator('.row .bell').first().click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByLabel('Watch').selectOption('value_usd')
+        await dialog.getByLabel('Falls below').fill(level)
+        await dialog.getByRole('button', { name: 'Tell me', exact: true }).click()
+        await dialog.getByText(`value usd below ${level}`).waitFor()
+        await dialog.getByRole('button', { name: 'Close' }).click()
+      }
+      await ask('900000000')
+      await messages.getByRole('listitem').filter({ hasText: 'below 900000000' }).waitFor()
+      expect(await page.evaluate('window.asked')).toBe(0)
+      await messages.getByRole('button', { name: 'Notify me in this browser' }).click()
+      await messages.getByText('as long as this tab is open').waitFor()
+      await ask('800000000')
+      await messages.getByRole('listitem').filter({ hasText: 'below 800000000' }).waitFor()
+      const { asked, shown } = (await page.evaluate('({ asked: window.asked, shown: window.shown })')) as Json
+      expect([asked, shown.length, shown[0].title]).toEqual([1, 1, 'walletscope'])
+      expect(shown[0].body).toContain('below 800000000')
+      expect(await audit(page)).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+      for (const { id } of await api('GET', 'v1/triggers')) await api('DELETE', `v1/triggers/${id}`)
+    }, 90_000)
+
     /** A wallet with a position of each family. */
     const getWallet = {
       'morpho-blue': async () => (await stage.scene.devnet.morpho()).wallets.borrower,
