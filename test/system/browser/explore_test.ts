@@ -317,7 +317,9 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     const read = page.getByRole('button', { name: 'Read it', exact: true })
     await read.waitFor()
     await page
-      .getByText(/^Reads .+ A look costs about 35 credits a chain that the wallet uses and 15 a position; an empty wallet is free/)
+      .getByText(
+        /^Reads .+ A look costs about 35 credits a chain that the wallet uses and 15 a position; an empty wallet is free/,
+      )
       .waitFor()
     expect(await audit(page)).toEqual([])
     expect(listAsked()).toEqual([])
