@@ -17,7 +17,7 @@ import type { Transaction } from '../../../devnet/transaction.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
-const RANDOM_COUNT = caseCount(200, 80)
+const RANDOM_COUNT = caseCount(200, 40)
 const TARGETS = ['1.01', '1.1', '1.25', '1.5', '2', '3.75']
 /** How far from the target a health factor may be, relative to it. */
 const NEAR = 1e-6

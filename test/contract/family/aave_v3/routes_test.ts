@@ -18,6 +18,7 @@ import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import { IS_FULL } from '../../../support/cases.ts'
 import { type Answer, createClient } from '../../../support/client.ts'
 import { createMemoryGate, type MemoryGate } from '../../../support/http/exchange/memory_gate.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
@@ -523,7 +524,8 @@ describe('requests to endpoints', () => {
     ['deployless', 500, 6, 2],
   ]
 
-  test.each(COSTS)(
+  // One wallet and the two largest numbers, and each with `SEEDS=full`.
+  test.each(COSTS.filter(([, wallets]) => IS_FULL || wallets !== 10))(
     'by %s for %i wallets are %i, %i in a row, and on seven chains no more in a row',
     async (...cost) => {
       const [rung, count, calls, depth] = cost

@@ -9,6 +9,7 @@ import type { AaveHistory } from '../../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../../devnet/aave_v3/mod.ts'
 import { rawUsd, SCENARIO_SEC } from '../../../../devnet/aave_v3/scenario.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
+import { caseCount, IS_FULL } from '../../../../support/cases.ts'
 import {
   formatEvent,
   readLogs,
@@ -29,7 +30,7 @@ let everything: HistoryLog[]
 beforeAll(async () => {
   devnet = await startDevnet({ ageSec: 10 * SCENARIO_SEC })
   aave = await devnet.aave()
-  history = await aave.history(7, 220)
+  history = await aave.history(7, caseCount(220, 180))
   for (const amount of [rawUsd('usdc', 10), rawUsd('usdc', 20), rawUsd('usdc', 30)]) {
     await aave.supply({ market: 'v3_0', wallet: aave.wallets.oldSupplier, asset: 'usdc', amount })
     await aave.warp(100_000)
@@ -91,7 +92,8 @@ test('each wallet alone has exactly its own events', async () => {
   const { rows } = await settled(target, everything, null)
   const wallets = [...new Set(rows.map(({ wallet }) => wallet))]
   expect(wallets.length).toBeGreaterThan(20)
-  for (const wallet of wallets) {
+  // One of three, and each with `SEEDS=full`: the route's test asks others.
+  for (const wallet of wallets.filter((_, no) => IS_FULL || no % 3 === 0)) {
     const logs = await readLogs(devnet, createFilters(target, [wallet]))
     const own = await settled(target, logs, [wallet])
     expect(own.rows.map(formatEvent)).toEqual(rows.filter((row) => row.wallet === wallet).map(formatEvent))
