@@ -40,7 +40,7 @@ import { createChain, createClient, DEPLOYMENTS, patient } from './support.ts'
 
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const FIGURES = Object.keys(LENDING_FIGURES)
-const BLOCKS = caseCount(1_000, 16)
+const BLOCKS = caseCount(600, 16)
 
 let devnet: Devnet
 let aave: AaveDevnet

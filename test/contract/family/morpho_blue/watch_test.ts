@@ -24,7 +24,7 @@ import { startFaultyRpc } from '../../../support/rpc.ts'
 import { createClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
-const ROUNDS = caseCount(400, 24)
+const ROUNDS = caseCount(400, 14)
 
 let devnet: Devnet
 let morpho: MorphoDevnet

@@ -16,7 +16,7 @@ import { buildCrowd, type Crowd, type Member } from './crowd.ts'
 import { createFindEveryId, createTestReader } from './support.ts'
 
 const LIMIT_MS = 240_000
-const COUNT = caseCount(1_000, 400)
+const COUNT = caseCount(1_000, 200)
 
 let devnet: Devnet
 let v4: UniswapV4

@@ -30,7 +30,7 @@ import { createFindEveryId, createTestReader, DEPLOYMENT, gasOfCall } from './su
 const BUILD_LIMIT_MS = 120_000
 const UNSUPPORTED: Withdrawal = { error: 'unsupported' }
 const GAS_PAGE_MAX = 6_000_000
-const ROUNDS = caseCount(60, 30)
+const ROUNDS = caseCount(60, 15)
 const patient = createWork(new AbortController().signal)
 
 let devnet: Devnet

@@ -37,8 +37,8 @@ import { createClient, DEPLOYMENTS, patient } from '../../family/aave_v3/support
  * any screen, makes of it.
  */
 
-const BLOCKS = caseCount(600, 30)
-const QUIET_BLOCKS = BigInt(caseCount(60, 20))
+const BLOCKS = caseCount(600, 20)
+const QUIET_BLOCKS = BigInt(caseCount(60, 12))
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const MOVED = ['weth', 'wbtc', 'wsteth', 'weeth'] as const satisfies readonly AssetName[]
 

@@ -19,7 +19,7 @@ import { createPatientClock } from '../../../support/test_clock.ts'
 
 const SLOT = 432_000 * 925
 const NOW_SEC = Math.floor(Date.now() / 1_000)
-const ANSWERS = caseCount(1_000, 60)
+const ANSWERS = caseCount(1_000, 40)
 const AT_ONCE = 4
 /** A refused request is retried. */
 const FAILED_MAX = 3 + ANSWERS / 20

@@ -15,7 +15,7 @@ import { type ActTruth, flowsOfTruths, pricesAt, readHolding, truthsOfActs, UNFE
 
 const LIMIT_MS = 240_000
 const AGE_SEC = 120 * 86_400
-const ROUNDS = caseCount(52, 14)
+const ROUNDS = caseCount(52, 10)
 
 let devnet: Devnet
 let v4: UniswapV4

@@ -9,7 +9,7 @@ import { heldTimes, scaledBy } from './pool.ts'
 import { replay } from './replayed.ts'
 import { shown } from './shown.ts'
 
-const RUNS = { numRuns: caseCount(20_000) }
+const RUNS = { numRuns: caseCount(20_000, 1_000) }
 const DAY_SEC = 86_400n
 
 function texts(flows: readonly Flow[], holding: Valuation) {
