@@ -493,7 +493,7 @@ describe('a proven receipt', () => {
 
   test('random changes are refused', async () => {
     const { below, pick } = createRandom(2_323)
-    const count = caseCount(3_000, 30)
+    const count = caseCount(1_000, 30)
     for (let index = 0; index < count; index++) {
       const change = lied((proof, { reads: [read] }) => {
         const list = pick([proof.nodes, proof.nodes, proof.codes])
