@@ -6,7 +6,7 @@ import { ask } from './asked.ts'
 import { judge, lookTimes, type SecondOpinion } from './second_opinion.ts'
 import { type Placed, POOL_ABI, type Stage, startStage, World } from './stage.ts'
 
-const WORLDS = caseCount(500, 15)
+const WORLDS = caseCount(250, 15)
 /** Worlds of one chain: more of them make its blocks slow. */
 const WORLDS_PER_CHAIN = 5
 const QUOTES = [TOKENS.usdc, TOKENS.weth, TOKENS.dai] as const

@@ -18,7 +18,7 @@ import {
   walletAt,
 } from './world.ts'
 
-const WALLETS = Array.from({ length: caseCount(300, 60) }, (_, index) => walletAt(1_000 + index))
+const WALLETS = Array.from({ length: caseCount(150, 60) }, (_, index) => walletAt(1_000 + index))
 const BLOCKS = 5
 /** In each block: some wallets get nothing. */
 const MOVES = Math.ceil((4 * WALLETS.length) / 3)
