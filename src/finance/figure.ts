@@ -35,7 +35,7 @@ export function incompleteList(words: string) {
   return withWords(words, v.array(missingPart))
 }
 
-const USD_DIGITS = 6
+export const USD_DIGITS = 6
 const RATIO_DIGITS = 8
 const PERCENTAGE_DIGITS = 4
 const HEALTH_FACTOR_DIGITS = 4

@@ -224,8 +224,12 @@ function createInputSchema(routes: readonly Route[]) {
   }
 }
 
+/** Arguments that tools take and do not list, as a model needs none of them: it converts figures itself. */
+const UNLISTED: ReadonlySet<string> = new Set(['currency'])
+
 function listFields(route: Route): readonly GivenField[] {
-  const fields = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
+  const all = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
+  const fields = all.filter(({ name }) => !UNLISTED.has(name))
   const names = new Set([PROTOCOL_FIELD, ...fields.map(({ name }) => name)])
   if (names.size !== fields.length + 1) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)

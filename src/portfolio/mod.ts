@@ -1,6 +1,7 @@
 import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { BackgroundWork, ConfiguredFamily, FamilyServices, WatchableFamily } from '../family/contract.ts'
 import type { Watcher } from '../family/watch.ts'
+import { createRateReader, type RateReader } from '../finance/currency/rate.ts'
 import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
@@ -43,10 +44,11 @@ export type PortfolioSetup = Parameters<ConfiguredFamily['holdings']>[0] & {
 /** Defines the routes about portfolios. */
 export function portfolioRoutes(setup: PortfolioSetup): readonly Route[] {
   const { chainIds, nativeDoubles } = setup
-  const options = { chainIds, nativeDoubles, portfolio: () => getReaders(setup).portfolio }
+  const rates = () => getReaders(setup).rates
+  const options = { chainIds, nativeDoubles, portfolio: () => getReaders(setup).portfolio, rates }
   const snapshots = () => getReaders(setup).snapshots
   return [
-    overviewRoute({ overviews: () => getReaders(setup).overviews }),
+    overviewRoute({ overviews: () => getReaders(setup).overviews, rates }),
     balanceRoute(options),
     assetsRoute(options),
     exitRoute({ ...options, exits: () => getReaders(setup).exits, sales: () => getReaders(setup).sales }),
@@ -70,6 +72,7 @@ interface Readers {
   readonly exits: ExitReader
   readonly sales: SaleReader
   readonly snapshots: SnapshotReader
+  readonly rates: RateReader
   readonly watcher: Watcher
 }
 
@@ -119,6 +122,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
     exits: createExitReader({ clients, clock, isRecorded }),
     sales: createSaleReader({ clients, clock, isRecorded }),
     snapshots: snapshotReader,
+    rates: createRateReader({ clients, clock }),
     watcher: createWatcher({ portfolio, reader, chainIds: new Set(setup.chainIds), clock }),
   }
 }

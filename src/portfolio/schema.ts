@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { dueFields } from '../family/lending/due.ts'
 import { limitedBy, withdrawable } from '../family/lending/withdrawal.ts'
+import { CURRENCIES } from '../finance/currency/table.ts'
 import { base58Address, chainId, evmAddress, healthFactorFigure, incompleteList, usdFigure } from '../finance/figure.ts'
 import { PRICE_CONFIDENCES, PRICE_MARKS, USD_PRICE_SOURCES } from '../finance/price/price.ts'
 import {
@@ -51,6 +52,27 @@ export const amountFields = {
 }
 /** An amount of a token. */
 export const amount = named('Amount', 'An amount of a token', v.strictObject(amountFields))
+
+/** Field of an answer whose figures are told in a currency too. */
+export const fxField = {
+  fx: v.optional(
+    named(
+      'ExchangeRate',
+      'Only with currency: the rate by which figures were converted',
+      v.strictObject({
+        currency: withWords('The currency, ISO 4217', v.picklist(CURRENCIES)),
+        rate: withWords('US dollars per unit of the currency, all digits', text(DECIMAL)),
+        as_of: withWords('When its feed last answered, Unix seconds', nonNegativeInteger),
+        market: withWords(
+          "Whose hours the feed keeps: forex rests from Friday evening to Sunday evening in New York, forex_brl and such with their country's market; a rate is old by then",
+          v.string(),
+        ),
+        stale: withWords("True if it is older than the feed's heartbeat allows; it is used all the same", v.boolean()),
+        chain_id: chainId,
+      }),
+    ),
+  ),
+}
 
 /** Success body of the balance, without `request_id`. */
 export const balanceOutput = v.strictObject({
@@ -135,6 +157,7 @@ export const balanceOutput = v.strictObject({
       }),
     ),
   }),
+  ...fxField,
 })
 
 /** Success body of the snapshots, without `request_id`. */
@@ -292,4 +315,4 @@ const row = named(
 )
 
 /** Success body of the assets, without `request_id`. */
-export const assetsOutput = v.strictObject({ data: v.array(row), pagination })
+export const assetsOutput = v.strictObject({ data: v.array(row), ...fxField, pagination })

@@ -77,6 +77,7 @@ const fields = v.strictObject({
   family: v.strictObject({ name: v.string(), revision: whole }),
   answer: v.strictObject({
     data: v.unknown(),
+    fx: v.exactOptional(v.unknown()),
     pagination: v.exactOptional(v.unknown()),
     counts: v.exactOptional(v.unknown()),
   }),
@@ -107,10 +108,11 @@ export function parsePayload(json: unknown): Payload | undefined {
 }
 
 /** Converts a reply to its stated form; removes `base` from links. */
-export function stateReply({ data, pagination, counts }: Reply, base: string): StatedAnswer {
+export function stateReply({ data, fx, pagination, counts }: Reply, base: string): StatedAnswer {
   const path = (link: string | null) => (link?.startsWith(base) ? link.slice(base.length) : link)
   return {
     data,
+    ...(fx === undefined ? {} : { fx }),
     ...(pagination === undefined
       ? {}
       : {

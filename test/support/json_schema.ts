@@ -75,9 +75,20 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
           Object.hasOwn(value, name) ? findMismatches(schema, value[name], document, `${place}.${name}`) : [],
         )
       : [],
+  patternProperties: (rule, { value, document, place }) =>
+    isObject(value)
+      ? Object.entries(rule).flatMap(([pattern, schema]) =>
+          Object.keys(value)
+            .filter((name) => new RegExp(pattern, 'u').test(name))
+            .flatMap((name) => findMismatches(schema, value[name], document, `${place}.${name}`)),
+        )
+      : [],
   additionalProperties: (rule, { value, schema, document, place }) => {
     if (!isObject(value)) return []
-    const others = Object.keys(value).filter((name) => schema.properties?.[name] === undefined)
+    const patterns = Object.keys(schema.patternProperties ?? {}).map((each) => new RegExp(each, 'u'))
+    const others = Object.keys(value).filter(
+      (name) => schema.properties?.[name] === undefined && !patterns.some((each) => each.test(name)),
+    )
     if (rule === false) return others.map((name) => `${place || 'body'}: unknown field ${name}`)
     return others.flatMap((name) => findMismatches(rule, value[name], document, `${place}.${name}`))
   },

@@ -151,7 +151,7 @@ test('shared code reads chains only for prices, tokens, events, position histori
   expect(
     asking.filter(
       (file) =>
-        !/^src\/(finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|series\/|first_blocks\.ts)|family\/(lending\/(read_|series\.ts)|liquidity\/(position_history|enumerable\/(read|position_history|watch|mod\.ts))))/.test(
+        !/^src\/(finance\/(price\/(past\/|pool\/read_)|token\/(read_|balance\/read_)|series\/|currency\/rate|first_blocks\.ts)|family\/(lending\/(read_|series\.ts)|liquidity\/(position_history|enumerable\/(read|position_history|watch|mod\.ts))))/.test(
           file,
         ),
     ),

@@ -222,7 +222,7 @@ function toFeedPrice(
 }
 
 /** Returns the maximum age of a feed's answer, seconds. */
-function getMaxFeedAgeSec({ heartbeatSec }: UsdFeed): number {
+export function getMaxFeedAgeSec({ heartbeatSec }: UsdFeed): number {
   return heartbeatSec + HEARTBEAT_GRACE_SEC
 }
 

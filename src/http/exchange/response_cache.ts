@@ -128,9 +128,9 @@ class RequestAddress implements PresentContext {
 }
 
 /** Formats the body of a success without its request id: a JSON object up to its closing brace. */
-export function formatReply({ data, coverage, pagination, counts, receipt, citation }: Reply): string {
+export function formatReply({ data, fx, coverage, pagination, counts, receipt, citation }: Reply): string {
   if (data === undefined) throw new Error('Cannot answer without data')
-  return JSON.stringify({ data, coverage, pagination, counts, receipt, citation }).slice(0, -1)
+  return JSON.stringify({ data, fx, coverage, pagination, counts, receipt, citation }).slice(0, -1)
 }
 
 /** Creates the `ETag` of a response: of its text and the blocks that it was read from. Each response is hashed once. */

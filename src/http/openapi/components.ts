@@ -27,10 +27,10 @@ export function createComponents(): Components {
     if (typeof name !== 'string' || !NAME.test(name)) return fields
     const schema = { ...rest, description: words ?? description }
     const other = found.get(name) ?? schema
-    if (formatWithoutLinks(other) !== formatWithoutLinks(schema)) {
+    if (formatCommon(other) !== formatCommon(schema)) {
       throw new Error(`Cannot describe two schemas by the name "${name}": give one of them another`)
     }
-    found.set(name, keepCommonLinks(other, schema) as JsonSchema)
+    found.set(name, merge(other, schema) as JsonSchema)
     const reference = { $ref: `#/components/schemas/${name}` }
     return description === undefined || description === words ? reference : { ...reference, description }
   }
@@ -40,16 +40,27 @@ export function createComponents(): Components {
   }
 }
 
-function formatWithoutLinks(schema: JsonSchema): string {
-  return JSON.stringify(schema, (key, value) => (key === FORMULA_LINK ? undefined : value))
+/** Formats what two schemas of one name must have in common: all but what `merge` merges. */
+function formatCommon(schema: JsonSchema): string {
+  return JSON.stringify(schema, (key, value) => (key === FORMULA_LINK || key === PATTERNS ? undefined : value))
 }
 
-/** Returns `a` without the links that `b` does not have: a figure of several families has several formulas. */
-function keepCommonLinks(a: unknown, b: unknown): unknown {
-  if (Array.isArray(a) && Array.isArray(b)) return a.map((each, index) => keepCommonLinks(each, b[index]))
+/** Keyword of fields by the pattern of their names: those in a currency, which only some routes add. */
+const PATTERNS = 'patternProperties'
+
+/**
+ * Returns `a` without the links that `b` does not have, since a figure of several families has several formulas, and with
+ * the patterns of either.
+ */
+function merge(a: unknown, b: unknown): unknown {
+  if (Array.isArray(a) && Array.isArray(b)) return a.map((each, index) => merge(each, b[index]))
   if (typeof a !== 'object' || a === null || typeof b !== 'object' || b === null) return a
   const kept = Object.entries(a).filter(
     ([key, value]) => key !== FORMULA_LINK || JSON.stringify(value) === JSON.stringify(Reflect.get(b, key)),
   )
-  return Object.fromEntries(kept.map(([key, value]) => [key, keepCommonLinks(value, Reflect.get(b, key))]))
+  const patterns: unknown = Reflect.get(a, PATTERNS) ?? Reflect.get(b, PATTERNS)
+  return {
+    ...Object.fromEntries(kept.map(([key, value]) => [key, merge(value, Reflect.get(b, key))])),
+    ...(patterns === undefined ? {} : { [PATTERNS]: patterns }),
+  }
 }

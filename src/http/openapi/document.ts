@@ -7,6 +7,7 @@ import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
 import { toBracedTemplate } from '../route/route_table.ts'
 import { type Components, createComponents } from './components.ts'
+import { addCurrencyPatterns } from './currency.ts'
 import { type Example, getFamilyParameters } from './example.ts'
 import { linkFigures } from './figures.ts'
 import {
@@ -26,6 +27,8 @@ import { ERROR_SCHEMA, type FailureResponse, failureRef, REQUEST_ID, responseCom
 const DOCUMENT_VERSION = '1.0.0'
 /** Placeholder for the address of a service without a configured one; `withServerUrl` replaces it. */
 const UNKNOWN_URL = 'http://address.invalid'
+/** Parameter of routes that tell dollars in a currency too. */
+const CURRENCY = 'currency'
 /** The first request of the introduction, if it has an example. */
 const FIRST = 'GET /v1/portfolio/balance'
 
@@ -127,7 +130,10 @@ function toOperation(
 }
 
 function toBodySchema({ input, output }: Route): JsonSchema {
-  const body = createJsonSchema(output)
+  const currency = getFieldSchemas(input).find(({ name }) => name === CURRENCY)
+  const currencies = (currency?.schema['enum'] ?? []) as readonly string[]
+  const dollars = createJsonSchema(output)
+  const body = currencies.length === 0 ? dollars : addCurrencyPatterns(dollars, currencies)
   return supportsReceipt(input) ? withReceipt(body) : body
 }
 

@@ -43,6 +43,7 @@ export const HEADERS = {
     'Only with `format=csv`: `complete`, or `partial` if entries may be missing; JSON says which in `coverage`.',
   ),
   'X-Counts': header('string', 'Only with `format=csv`: `counts` of the JSON, `totalActive=2, total=7`.'),
+  'X-Fx': header('string', 'Only with `format=csv` and `currency`: `fx` of the JSON, `currency=EUR, rate=1.0834, …`.'),
   Allow: header('string', 'Methods of the path, comma-separated.'),
   'Accept-Encoding': header('string', 'Always `identity`: bodies are sent as they are.'),
   'WWW-Authenticate': header('string', 'Always `Bearer`.'),
@@ -96,11 +97,12 @@ export const ACCOUNT_HEADERS: readonly string[] = [
 
 /** Headers of a list as CSV, which has no fields for them. */
 export function csvHeaders(output: JsonSchema): readonly string[] {
-  const { pagination, coverage, counts } = (output['properties'] ?? {}) as JsonSchema
+  const { pagination, coverage, counts, fx } = (output['properties'] ?? {}) as JsonSchema
   return [
     ...(pagination === undefined ? [] : ['X-Total-Count', 'Link']),
     ...(coverage === undefined ? [] : ['X-Coverage']),
     ...(counts === undefined ? [] : ['X-Counts']),
+    ...(fx === undefined ? [] : ['X-Fx']),
   ]
 }
 

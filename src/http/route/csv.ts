@@ -1,4 +1,5 @@
 import { CodedError } from '../../lib/error.ts'
+import { toCurrencyField } from '../../lib/text/currency_field.ts'
 import { PAGE_LIMIT_MAX, TABLE_ROWS_MAX } from '../limits.ts'
 import { createJsonSchema, type JsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
@@ -21,6 +22,8 @@ export interface CsvTable {
 
 interface ListBody {
   readonly data: Rows
+  /** The rate by which figures were converted, if one was asked for. */
+  readonly fx?: { readonly currency: string } & Readonly<Record<string, unknown>>
   readonly pagination?: Pagination
   readonly coverage?: { readonly complete?: boolean }
   readonly counts?: Readonly<Record<string, number | readonly unknown[]>>
@@ -124,9 +127,11 @@ function listObjects({
 }
 
 function formatTable(
-  { data, pagination, coverage, counts }: ListBody,
-  columns: readonly Column[],
+  { data, fx, pagination, coverage, counts }: ListBody,
+  dollarColumns: readonly Column[],
 ): ReturnType<CsvTable['write']> {
+  const columns =
+    fx === undefined ? dollarColumns : dollarColumns.flatMap((each) => addCurrencyColumn(each, fx.currency))
   const lines = [
     columns.map((column) => column.join('.')),
     ...data.map((row) => columns.map((column) => formatCell(column.reduce(getValue, row)))),
@@ -138,14 +143,26 @@ function formatTable(
       ...(pagination === undefined ? {} : paginationHeaders(pagination)),
       ...(coverage === undefined ? {} : { 'x-coverage': coverage.complete === false ? 'partial' : 'complete' }),
       ...(counts === undefined ? {} : { 'x-counts': formatCounts(counts) }),
+      ...(fx === undefined ? {} : { 'x-fx': formatMembers(fx) }),
     },
   }
 }
 
+/** Puts behind a column of US dollars that of the same in a currency. */
+function addCurrencyColumn(column: Column, currency: string): readonly Column[] {
+  const name = toCurrencyField(column.at(-1) ?? '', currency)
+  return name === undefined ? [column] : [column, [...column.slice(0, -1), name]]
+}
+
 /** Formats numbers by their names in JSON, `totalActive=2, total=7`; of a list, how many entries it has. */
 function formatCounts(counts: NonNullable<ListBody['counts']>): string {
-  return Object.entries(counts)
-    .map(([name, count]) => `${name}=${Array.isArray(count) ? count.length : count}`)
+  const numbers = Object.entries(counts).map(([name, count]) => [name, Array.isArray(count) ? count.length : count])
+  return formatMembers(Object.fromEntries(numbers))
+}
+
+function formatMembers(members: Readonly<Record<string, unknown>>): string {
+  return Object.entries(members)
+    .map(([name, value]) => `${name}=${value}`)
     .join(', ')
 }
 

@@ -55,6 +55,8 @@ export interface PresentContext {
 /** The body of a success; the app adds `request_id`. */
 export interface Reply {
   readonly data: unknown
+  /** The rate by which figures of `data` were converted to a currency, if one was asked for. */
+  readonly fx?: unknown
   /** How complete `data` is, if that varies. */
   readonly coverage?: unknown
   readonly pagination?: Pagination

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { evmAddress, percentageFigure, usdFigure } from '../../finance/figure.ts'
 import { withWords } from '../../lib/text/text_format.ts'
-import { amount, amountFields, rowPosition, token } from '../schema.ts'
+import { amount, amountFields, fxField, rowPosition, token } from '../schema.ts'
 import { ROW_KINDS } from '../sum/row.ts'
 import { EXIT_REASONS } from './attribute.ts'
 import { EXECUTIONS } from './read.ts'
@@ -130,4 +130,5 @@ export const exitOutput = v.strictObject({
     ),
     sale: v.optional(v.pipe(sale, v.description('With `sell_into` only'))),
   }),
+  ...fxField,
 })

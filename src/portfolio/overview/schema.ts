@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { TO_DO_KINDS } from '../../family/outlook.ts'
 import { base58Address, chainId, evmAddress, incompleteList, usdFigure } from '../../finance/figure.ts'
 import { named, withWords } from '../../lib/text/text_format.ts'
+import { fxField } from '../schema.ts'
 
 const usdOrNull = v.nullable(usdFigure)
 const address = v.union([evmAddress, base58Address])
@@ -104,4 +105,5 @@ export const overviewOutput = v.strictObject({
       ),
     ),
   }),
+  ...fxField,
 })

@@ -7,6 +7,7 @@ import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentRow } from '../present.ts'
 import { assetsOutput } from '../schema.ts'
 import { ROW_KINDS, type Row } from '../sum/row.ts'
+import { addCurrency, currencyParameter, readRate } from './currency.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -17,6 +18,7 @@ export function assetsRoute(options: PortfolioOptions): Route {
       ...momentParameters(options.chainIds),
       kind: v.optional(v.pipe(choice(ROW_KINDS), v.description('Rows of this kind only.'))),
       counted: v.optional(v.pipe(flag, v.description('Only rows that are counted, or only those that are not.'))),
+      ...currencyParameter,
       page,
       limit,
     }),
@@ -46,15 +48,20 @@ export function assetsRoute(options: PortfolioOptions): Route {
       )
       // Pages are of whole rows, because parts are known only once their history is read, maybe between two pages.
       const whole = slicePage(sortRows(matchingRows), { page, limit })
-      return { reads, unread, total: matchingRows.length, whole, items: await divide(whole) }
+      const [items, rate] = await Promise.all([divide(whole), readRate(options.rates, query, { reads, unread }, work)])
+      return { reads, unread, total: matchingRows.length, whole, items, rate }
     },
     count: ({ whole }) => whole.filter((row) => !isFree(row)).length,
     untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
-    present: ({ items, total, reads }, { page, limit }, { url }) => ({
-      data: items.map(presentRow),
-      pagination: createPagination({ page, limit, total, url }),
-      asOf: toAsOf(reads),
-    }),
+    present: ({ items, total, reads, rate }, { page, limit }, { url }) =>
+      addCurrency(
+        {
+          data: items.map(presentRow),
+          pagination: createPagination({ page, limit, total, url }),
+          asOf: toAsOf(reads),
+        },
+        rate,
+      ),
   })
 }
 

@@ -5,6 +5,7 @@ import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentBalance } from '../present.ts'
 import { balanceOutput } from '../schema.ts'
 import { computeBalance } from '../sum/total.ts'
+import { addCurrency, currencyParameter, readRate } from './currency.ts'
 import { momentParameters, tokensRule, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -21,7 +22,7 @@ export function balanceRoute(options: PortfolioOptions): Route {
       'not counted is a row of `/v1/portfolio/assets` with its reason. A Solana wallet is answered for chain 101, at one ' +
       'slot.',
     input: v.pipe(
-      v.object(momentParameters(options.chainIds)),
+      v.object({ ...momentParameters(options.chainIds), ...currencyParameter }),
       walletRule(),
       momentRule(),
       tokensRule(options.nativeDoubles),
@@ -31,13 +32,12 @@ export function balanceRoute(options: PortfolioOptions): Route {
     charge: { credits: 15, per: 'chain with anything counted' },
     async read(query, { work }) {
       const { rows, unsourced, omitted, ...assets } = await readRows(options, query, work)
-      return { ...assets, balance: computeBalance(rows, { unsourced, omitted }) }
+      const rate = await readRate(options.rates, query, assets, work)
+      return { ...assets, rate, balance: computeBalance(rows, { unsourced, omitted }) }
     },
     count: ({ balance }) => balance.chains.filter(({ counted }) => counted > 0).length,
     untilMs: ({ reads, unread }, query) => (isNow(query) && unread.length === 0 ? getEarliestExpiryMs(reads) : 0),
-    present: ({ balance, reads, unread, coverage }, { wallet }) => ({
-      data: presentBalance(wallet, balance, { unread, coverage }),
-      asOf: toAsOf(reads),
-    }),
+    present: ({ balance, reads, unread, coverage, rate }, { wallet }) =>
+      addCurrency({ data: presentBalance(wallet, balance, { unread, coverage }), asOf: toAsOf(reads) }, rate),
   })
 }

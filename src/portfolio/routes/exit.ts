@@ -16,6 +16,7 @@ import type { SaleReader } from '../exit/sell.ts'
 import type { PortfolioQuery, WalletAssets } from '../read/read_wallet.ts'
 import { classifyAssets } from '../sum/classify.ts'
 import { sortRows } from './assets.ts'
+import { addCurrency, currencyParameter, readRate } from './currency.ts'
 import { walletAddress, walletRule } from './input.ts'
 import { type PortfolioOptions, readRows } from './rows.ts'
 
@@ -55,6 +56,7 @@ export function exitRoute(options: PortfolioOptions & ExitReaders): Route {
             }),
           ),
         ),
+        ...currencyParameter,
         ...moment,
         ...receipt,
       }),
@@ -69,7 +71,9 @@ export function exitRoute(options: PortfolioOptions & ExitReaders): Route {
     async read(query, { work }) {
       const { wallet, chain_id, sell_into } = query
       const into = sell_into && resolveToken(sell_into, chain_id)
-      const read = await readWalletExit(options, query, work)
+      const exitRead = await readWalletExit(options, query, work)
+      const rate = await readRate(options.rates, query, { reads: exitRead.reads, unread: [] }, work)
+      const read = { ...exitRead, rate }
       const exits = read.reads[0]?.exits
       if (into === undefined || exits === undefined) return read
       const { outside } = read.exit
@@ -78,7 +82,7 @@ export function exitRoute(options: PortfolioOptions & ExitReaders): Route {
       return { ...read, sale }
     },
     count: ({ rows }) => (rows.some(({ verdict }) => verdict.counted || !FREE.has(verdict.reason)) ? 1 : 0),
-    present: ({ reads, ...exit }) => ({ data: presentExit(exit), asOf: toAsOf(reads) }),
+    present: ({ reads, rate, ...exit }) => addCurrency({ data: presentExit(exit), asOf: toAsOf(reads) }, rate),
   })
 }
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { getEarliestExpiryMs, toAsOf } from '../../family/moment.ts'
+import type { ExchangeRate, RateReader } from '../../finance/currency/rate.ts'
 import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
 import { documented } from '../../http/request/input.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
@@ -8,6 +9,7 @@ import { type Overview, presentOverview } from '../overview/present.ts'
 import type { OverviewReader, PastWorth, WalletChain } from '../overview/read.ts'
 import { overviewOutput } from '../overview/schema.ts'
 import { summarize } from '../overview/summarize.ts'
+import { addCurrency, currencyParameter, readRate } from './currency.ts'
 import { walletAddress } from './input.ts'
 
 /** Most wallets of an overview. */
@@ -32,7 +34,13 @@ const wallets = v.pipe(
 )
 
 /** Defines the route that answers the first question about wallets: what they are worth, earn, and have to see to. */
-export function overviewRoute({ overviews }: { readonly overviews: () => OverviewReader }): Route {
+export function overviewRoute({
+  overviews,
+  rates,
+}: {
+  readonly overviews: () => OverviewReader
+  readonly rates: () => RateReader
+}): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/wallet/overview',
@@ -43,7 +51,7 @@ export function overviewRoute({ overviews }: { readonly overviews: () => Overvie
       'The same figures as `/v1/portfolio/balance`, over all wallets, each chain at one block: ask it first. A chain that ' +
       'cannot be read is left out and named in `unread`. Changes compare with midnights, which are read and kept the first ' +
       'time: until then they are null, and `unread` says so.',
-    input: v.object({ wallet: wallets }),
+    input: v.object({ wallet: wallets, ...currencyParameter }),
     output: overviewOutput,
     errors: [503],
     charge: {
@@ -51,9 +59,11 @@ export function overviewRoute({ overviews }: { readonly overviews: () => Overvie
       per: 'part read',
       terms: `${PARTS_OF_WORTH} for a wallet on a chain, 1 for its changes`,
     },
-    async read({ wallet }, { work }): Promise<Overview> {
+    async read({ wallet, currency }, { work }): Promise<Overview & { readonly rate: ExchangeRate | undefined }> {
       const read = await overviews().read(wallet, work)
-      return { ...read, summary: summarize(read.reads) }
+      const rated = { reads: read.reads.map((each) => each.read), unread: read.unread }
+      const rate = await readRate(rates, { currency }, rated, work)
+      return { ...read, rate, summary: summarize(read.reads) }
     },
     count: ({ summary: { counted }, past }) =>
       counted.reduce((sum, place) => sum + PARTS_OF_WORTH + (hasChange(place, past) ? 1 : 0), 0),
@@ -61,11 +71,15 @@ export function overviewRoute({ overviews }: { readonly overviews: () => Overvie
       unread.length === 0 && past.every(({ worths }) => typeof worths !== 'string')
         ? getEarliestExpiryMs(reads.map(({ read }) => read))
         : 0,
-    present: (overview, { wallet }) => ({
-      data: presentOverview(wallet, overview),
-      asOf: toAsOf(listOldest(overview.reads)),
-      unwitnessed: listUnwitnessed(overview.past),
-    }),
+    present: ({ rate, ...overview }, { wallet }) =>
+      addCurrency(
+        {
+          data: presentOverview(wallet, overview),
+          asOf: toAsOf(listOldest(overview.reads)),
+          unwitnessed: listUnwitnessed(overview.past),
+        },
+        rate,
+      ),
   })
 }
 

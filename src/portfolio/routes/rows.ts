@@ -1,4 +1,5 @@
 import { sortDebtsFirst } from '../../family/contract.ts'
+import type { RateReader } from '../../finance/currency/rate.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
@@ -13,6 +14,7 @@ export interface PortfolioOptions {
   readonly chainIds: readonly number[]
   readonly nativeDoubles: NativeDoublesByChain
   readonly portfolio: () => Portfolio
+  readonly rates: () => RateReader
 }
 
 /** The readers behind the portfolio routes. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
+import { CURRENCY_FEED_ROWS } from '../../../src/finance/currency/table.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
@@ -144,6 +145,24 @@ test('a receipt of an exit holds what its sale brings too, and a changed figure 
     expect([forged.is, forged.verdicts.signature.is, forged.verdicts.figures.is]).toEqual(['false', 'true', 'false'])
   }
   await selling.close()
+}, 60_000)
+
+test('a receipt of an exit in a currency holds the round of its feed, and another rate is false', async () => {
+  const feed = CURRENCY_FEED_ROWS[1]?.find(([currency]) => currency === 'EUR')?.[1] ?? STRANGER
+  const bytecode = (await devnet.client.getCode({ address: TOKENS.usdc.feed })) ?? '0x'
+  await devnet.client.setCode({ address: feed, bytecode })
+  const { timestamp } = await devnet.client.getBlock()
+  await devnet.setFeed(feed, { answer: 108_345_678n, updatedAtSec: timestamp })
+  const { status, body, text } = await stage.get(`${toPath(wallets.positions)}&currency=EUR&receipt=true`)
+  expect([status, status === 200 ? '' : text]).toEqual([200, ''])
+  expect([body.fx.rate, typeof body.data.arrives_eur]).toEqual(['1.08345678', 'string'])
+  const { is, verdicts } = await checked(stage, encodeReceipt(body.receipt), [devnet.rpcUrl])
+  expect([is, verdicts.figures.is, verdicts.answers.is]).toEqual(['true', 'true', 'true'])
+  const payload = decodePayload(body.receipt)
+  Object.assign(payload.answer.fx ?? {}, { rate: '1.08345679' })
+  const lie = signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), stage.signer)
+  const forged = await checked(stage, encodeReceipt(lie))
+  expect([forged.is, forged.verdicts.signature.is, forged.verdicts.figures.is]).toEqual(['false', 'true', 'false'])
 }, 60_000)
 
 interface Sold {

@@ -1,7 +1,7 @@
 import type { FinanceClient, UsdFeed } from '../../chain.ts'
 
 /** The longest heartbeat that a feed of the table has had, seconds. */
-const PAST_HEARTBEAT_SEC = 86_400
+export const PAST_HEARTBEAT_SEC = 86_400
 
 const datedClients = new WeakMap<FinanceClient, FinanceClient>()
 

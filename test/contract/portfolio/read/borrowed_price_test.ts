@@ -1,15 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
+import { CURRENCY_FEED_ROWS } from '../../../../src/finance/currency/table.ts'
+import { openapiDocument } from '../../../../src/http/openapi/document.ts'
 import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import { formatExact } from '../../../../src/lib/number/decimal.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { usdToRaw } from '../../../devnet/scenario.ts'
+import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { findMismatches } from '../../../support/json_schema.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
 import { createCode, deploy, transferCall } from '../../finance/token/balance/world.ts'
-import { allRows, countedClient, createPortfolio, listing, type WireRow } from '../support.ts'
+import { allRows, countedClient, createPortfolio, e6, listing, type WireRow } from '../support.ts'
 
 const DAY_SEC = 86_400
 const HEARTBEAT_SEC = 3_600
@@ -222,3 +227,105 @@ test('a midnight has the round of its time, and is read again when another feed 
   expect(await readMidnight(createPortfolioWith(undefined))).toBeNull()
   expect(await readMidnight(createPortfolioWith(createLender()))).toBe('36000.000000')
 }, 60_000)
+
+describe('figures in a currency', () => {
+  const getFeed = (name: string) => CURRENCY_FEED_ROWS[1]?.find(([currency]) => currency === name)?.[1] ?? BANK
+  const EUR = getFeed('EUR')
+  const JPY = getFeed('JPY')
+  const FEED = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
+  let beforeFeeds: bigint
+
+  /** Dollars per unit, as the feed's contract itself says. */
+  async function readFeed(feed: Address, blockNumber?: bigint): Promise<bigint> {
+    const call = {
+      address: feed,
+      abi: FEED,
+      functionName: 'latestRoundData',
+      ...(blockNumber && { blockNumber }),
+    } as const
+    return (await ethereum.client.readContract(call))[1]
+  }
+
+  async function tellRate(feed: Address, answer: bigint, timeSec: number): Promise<void> {
+    await ethereum.rpc.call('evm_setNextBlockTimestamp', timeSec)
+    await ethereum.setFeed(feed, { answer, updatedAtSec: BigInt(timeSec) })
+    nowSec = Math.max(nowSec, timeSec)
+  }
+
+  /** What of an answer has no sibling that is the dollars ÷ the rate, to half a millionth of a unit. */
+  function findWrong(node: unknown, currency: string, rate: bigint): string[] {
+    if (Array.isArray(node)) return node.flatMap((each) => findWrong(each, currency, rate))
+    if (typeof node !== 'object' || node === null) return []
+    return Object.entries(node).flatMap(([name, value]) => {
+      if (!/(^|_)usd$/.test(name) || name.startsWith('price_')) return findWrong(value, currency, rate)
+      const sibling = Reflect.get(node, name.replace(/usd$/, currency)) as string | null | undefined
+      if (value === null || typeof sibling !== 'string') return value === sibling ? [] : [name]
+      const twice = 2n * (e6(sibling) * rate - e6(value as string) * 10n ** 8n)
+      return (twice < 0n ? -twice : twice) <= rate ? [] : [name]
+    })
+  }
+
+  beforeAll(async () => {
+    beforeFeeds = await ethereum.client.getBlockNumber()
+    const code = await ethereum.client.getCode({ address: weth.feed })
+    for (const feed of [EUR, JPY]) await ethereum.rpc.call('anvil_setCode', feed, code)
+    await tellPrice(2_000n, nowSec + 12)
+    await tellRate(EUR, 108_345_678n, nowSec + 12)
+    await tellRate(JPY, 667_123n, nowSec + 12)
+    await mine(borrower, nowSec + 2)
+  }, 60_000)
+
+  test('are the dollars by the rate of Ethereum’s feed, on every route, and the schema knows them', async () => {
+    const portfolio = createPortfolioWith(createLender())
+    const document = JSON.parse(openapiDocument({ routes: portfolio.routes }))
+    for (const [currency, feed] of [
+      ['EUR', EUR],
+      ['JPY', JPY],
+    ] as const) {
+      const rate = await readFeed(feed)
+      for (const path of ['balance', 'assets', 'exit', '/v1/wallet/overview']) {
+        const route = portfolio.routeAt(path)
+        const place = path.startsWith('/') ? '' : `&chain_id=${BORROWER_ID}`
+        const { reply } = await callRoute(route, { query: `wallet=${HOLDER}${place}&currency=${currency}` })
+        const { data, fx, pagination } = reply
+        expect(findWrong(data, currency.toLowerCase(), rate)).toEqual([])
+        expect(fx).toMatchObject({ currency, rate: formatExact(rate, 8), market: 'forex', stale: false, chain_id: 1 })
+        const body = JSON.parse(JSON.stringify({ data, fx, pagination, request_id: 'req_1' }))
+        const { schema } = document.paths[route.path].get.responses[200].content['application/json']
+        expect(findMismatches(schema, body, document)).toEqual([])
+        const misspelled = JSON.parse(JSON.stringify(body).replace(`_${currency.toLowerCase()}"`, '_euros"'))
+        expect(findMismatches(schema, misspelled, document)).toHaveLength(1)
+      }
+    }
+    const [row] = (await portfolio.assets(`wallet=${HOLDER}&chain_id=${BORROWER_ID}&currency=EUR`)).reply
+      .data as readonly [{ readonly price_usd: string; readonly price_eur: string }]
+    // Digits of 2000 ÷ 1.08345678 by bc.
+    expect(row).toMatchObject({ price_usd: '2000', price_eur: '1845.94349947212477' })
+  })
+
+  test('of a past block have its rate, however old, and of a block before the feed none', async () => {
+    const portfolio = createPortfolioWith(createLender())
+    const { number } = await borrower.client.getBlock()
+    const own = await ethereum.client.getBlockNumber()
+    const rate = await readFeed(EUR)
+    await tellRate(EUR, 120_000_000n, nowSec + 12)
+    await mine(borrower, nowSec + 2)
+    const ask = async (moment: string) => (await portfolio.balance(`wallet=${HOLDER}&currency=EUR${moment}`)).reply.fx
+    expect(await ask(`&chain_id=${BORROWER_ID}&at_block=${number}`)).toMatchObject({ rate: formatExact(rate, 8) })
+    expect(await ask(`&chain_id=1&at_block=${own}`)).toMatchObject({ rate: formatExact(rate, 8), chain_id: 1 })
+    expect(await ask(`&chain_id=${BORROWER_ID}`)).toMatchObject({ rate: '1.2', stale: false })
+    await mine(ethereum, nowSec + DAY_SEC + 301)
+    await mine(borrower, nowSec + 2)
+    expect(await ask(`&chain_id=${BORROWER_ID}`)).toMatchObject({ rate: '1.2', stale: true, as_of: expect.any(Number) })
+    const early = ask(`&chain_id=1&at_block=${beforeFeeds}`)
+    await expect(early).rejects.toThrow(
+      /^Cannot read parameter "currency": expected none here, its feed on Devnet \(1\)/,
+    )
+  })
+
+  test('need a feed: without one of a served chain the error says so', async () => {
+    const ask = (currency: string) => createPortfolioWith(undefined).balance(`wallet=${HOLDER}&currency=${currency}`)
+    await expect(ask('EUR')).rejects.toThrow('No chain with a feed of EUR is configured')
+    await expect(ask('eur')).rejects.toThrow('Cannot read parameter "currency": expected one of EUR, GBP')
+  })
+})

@@ -148,6 +148,24 @@ describe('a list as CSV', () => {
     })
   })
 
+  test('has columns in a currency behind those of US dollars, and the rate in a header', () => {
+    const route = defineRoute({
+      method: 'GET',
+      path: '/v1/list',
+      summary: 'Lists.',
+      input: v.object({}),
+      output: v.object({ data: v.array(v.object({ price_usd: v.string(), part: v.object({ usd: v.string() }) })) }),
+      charge: { credits: 1 },
+      read: async () => null,
+      present: () => ({ data: [] }),
+    })
+    const data = [{ price_usd: '2', price_eur: '1', part: { usd: '4.000000', eur: '2.000000' } }]
+    const fx = { currency: 'EUR', rate: '2', stale: false }
+    const table = findCsvTable(route, { query: 'format=csv', accept: null })?.write(JSON.stringify({ data, fx }))
+    expect(table?.body).toBe('price_usd,price_eur,part.usd,part.eur\r\n2,1,4.000000,2.000000\r\n')
+    expect(table?.headers['x-fx']).toBe('currency=EUR, rate=2, stale=false')
+  })
+
   test('has its head if nothing is found', async () => {
     const { app, happenings } = createFixture()
     happenings.data = []

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { createRateReader } from '../../../../src/finance/currency/rate.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { assetsRoute } from '../../../../src/portfolio/routes/assets.ts'
 import { readRows } from '../../../../src/portfolio/routes/rows.ts'
 import type { AssetsRead, HeldAsset, Row } from '../../../../src/portfolio/sum/row.ts'
 import { callRoute } from '../../../support/call_route.ts'
+import { createFixedClock } from '../../../support/test_clock.ts'
 
 const work = createWork(new AbortController().signal)
 
@@ -42,6 +44,7 @@ const READ: AssetsRead = {
 const UNTOLD: AssetsRead = { ...READ, itemize: () => Promise.resolve(READ.assets) }
 
 const options = {
+  rates: () => createRateReader({ clients: new Map(), clock: createFixedClock() }),
   chainIds: [1],
   nativeDoubles: new Map(),
   portfolio: () => ({

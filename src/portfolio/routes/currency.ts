@@ -1,0 +1,53 @@
+import * as v from 'valibot'
+import { isNow, type Moment } from '../../family/moment.ts'
+import { addCurrencyFields, presentRate } from '../../finance/currency/convert.ts'
+import type { ExchangeRate, RateReader } from '../../finance/currency/rate.ts'
+import { CURRENCIES, type Currency } from '../../finance/currency/table.ts'
+import { documented } from '../../http/request/input.ts'
+import type { Reply } from '../../http/route/route.ts'
+import type { Work } from '../../lib/async/work.ts'
+import type { WalletAssets } from '../read/read_wallet.ts'
+import type { AssetsRead } from '../sum/row.ts'
+
+/** Parameter of routes that tell dollars in a currency too. */
+export const currencyParameter = {
+  currency: v.optional(
+    v.pipe(
+      v.picklist(CURRENCIES, `expected one of ${CURRENCIES.join(', ')}`),
+      documented({
+        type: 'string',
+        enum: [...CURRENCIES],
+        description:
+          'Adds to every field of US dollars the same in this currency, `value_eur` to `value_usd`, and the rate as `fx`: ' +
+          "that of a feed of the answer's only chain, else of Ethereum's last block that is not later. Ratios and texts stay.",
+        examples: ['EUR'],
+      }),
+    ),
+  ),
+}
+
+type RatedRead = Pick<AssetsRead, 'block' | 'exits'>
+
+/** Reads the rate that a request asks for at the blocks of its answer; undefined without one. Throws as `RateReader.read`. */
+export async function readRate(
+  rates: () => RateReader,
+  query: Moment & { readonly currency?: Currency | undefined },
+  { reads, unread }: { readonly reads: readonly RatedRead[]; readonly unread: WalletAssets['unread'] },
+  work: Work,
+): Promise<ExchangeRate | undefined> {
+  if (query.currency === undefined) return undefined
+  const answer = {
+    reads: reads.map(({ block: { chainId: id }, exits }) => ({
+      chainId: id,
+      ...(exits && { block: exits.past ?? exits.block }),
+    })),
+    unread: unread.map((each) => each.chainId),
+    isDated: !isNow(query),
+  }
+  return await rates().read(query.currency, answer, work)
+}
+
+/** Adds to a reply what its figures are in the currency of a rate; returns it as it is without one. */
+export function addCurrency(reply: Reply, rate: ExchangeRate | undefined): Reply {
+  return rate === undefined ? reply : { ...reply, data: addCurrencyFields(reply.data, rate), fx: presentRate(rate) }
+}
