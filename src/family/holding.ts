@@ -33,6 +33,8 @@ export interface Holding {
   readonly refused?: HoldingExclusion | undefined
   /** What counts of it, if that is less than all: what can be paid out of it at the block. */
   readonly payable?: Payable | undefined
+  /** What all rows of it together can be paid at most, of whichever wallets: of a supply whose market may lack tokens. */
+  readonly pot?: Pot | undefined
   /** What a withdrawal of it alone pays at the block, if that is less than all; never of a debt. */
   readonly withdrawable?: Withdrawable | undefined
   /** Of a debt with a term: when it falls due, and whether it is safe. */
@@ -49,6 +51,16 @@ export interface DebtTerm {
   /** Undefined if an oracle does not tell. */
   readonly healthFactor: Rational | undefined
   readonly liquidatableBecause: readonly LiquidationReason[]
+}
+
+/** What a market can pay out at the block, to all of its lenders together. */
+export interface Pot {
+  /** Names it on its chain. */
+  readonly key: string
+  /** Smallest units. */
+  readonly amount: bigint
+  /** Why the rest of a row is not counted. */
+  readonly reason: NonNullable<Payable['reason']>
 }
 
 /** The part of an amount that its market can pay out. */

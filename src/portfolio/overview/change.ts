@@ -9,7 +9,7 @@ export type Change =
 
 /** What the change of a net worth rests on. */
 type ChangeInput = Pick<OverviewRead, 'reads' | 'unread' | 'past'> & {
-  /** Millionths of a US dollar; undefined if it is unknown. */
+  /** The wallets', each alone, millionths of a US dollar; undefined if it is unknown. */
   readonly netE6: bigint | undefined
   /** The midnight to compare with, days since the epoch. */
   readonly day: number

@@ -15,7 +15,9 @@ export function presentOverview(wallets: readonly string[], overview: Overview) 
   const { total, chains, protocols } = summary
   const { dayBefore, monthBefore } = overview
   const netE6 = reads.length === 0 ? undefined : total.netE6
-  const [day, month] = [dayBefore, monthBefore].map((each) => computeChange({ ...overview, netE6, day: each }))
+  // Snapshots are of each wallet alone.
+  const aloneE6 = netE6 === undefined ? undefined : summary.aloneE6
+  const [day, month] = [dayBefore, monthBefore].map((each) => computeChange({ ...overview, netE6: aloneE6, day: each }))
   const ifRead = (valueE6: bigint) => (reads.length === 0 ? null : formatUsdE6(valueE6))
   const lacks = [...listUnread(unread), ...listLacks(overview)]
   return {

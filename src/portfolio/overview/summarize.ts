@@ -3,6 +3,7 @@ import { sumE6 } from '../../finance/price/price.ts'
 import type { WithdrawalLimit } from '../../finance/withdrawable.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { classifyAssets } from '../sum/classify.ts'
+import { sharePots } from '../sum/pot.ts'
 import type { Row } from '../sum/row.ts'
 import { computeTotal, type Total } from '../sum/total.ts'
 import { type Earnings, summarizeEarnings } from './earnings.ts'
@@ -32,6 +33,11 @@ interface ListedToDo {
 /** Everything that several wallets have, in figures. */
 export interface Summary extends Earnings {
   readonly total: Total
+  /**
+   * Net worths of the wallets, each summed alone as its snapshots are; undefined if one of them is. It is more than the
+   * total's where several of them count on the same tokens.
+   */
+  readonly aloneE6: bigint | undefined
   readonly chains: readonly (Pick<Total, 'netE6' | 'gaps'> & { readonly chainId: number })[]
   readonly protocols: readonly { readonly code: string; readonly chainId: number; readonly netE6: bigint | undefined }[]
   readonly toDo: readonly ListedToDo[]
@@ -66,6 +72,7 @@ export function summarize(reads: readonly WalletChain[]): Summary {
   )
   return {
     total: computeTotal(rows, { unsourced, omitted: listOmitted(reads) }),
+    aloneE6: sumAlone(reads, unsourced),
     chains: [...readsByChain]
       .sort(([a], [b]) => a - b)
       .map(([chainId, chainReads]) => {
@@ -90,12 +97,15 @@ export function summarize(reads: readonly WalletChain[]): Summary {
   }
 }
 
+function sumAlone(reads: readonly WalletChain[], unsourced: ReadonlySet<number>): bigint | undefined {
+  const byWallet = [...groupBy(reads, ({ wallet }) => wallet).values()]
+  const nets = byWallet.map((own) => computeTotal(classifyReads(own), { unsourced }).netE6)
+  return nets.reduce((sum, each) => (sum === undefined || each === undefined ? undefined : sum + each), 0n)
+}
+
 function classifyReads(reads: readonly WalletChain[]): OwnedRow[] {
   const owned = reads.flatMap(({ wallet, read }) => read.assets.map((asset) => ({ wallet, asset })))
-  const rows = classifyAssets(
-    owned.map(({ asset }) => asset),
-    { includeUnlisted: false },
-  )
+  const rows = classifyAssets(sharePots(owned.map(({ asset }) => asset)), { includeUnlisted: false })
   return rows.map((row, index) => ({ ...row, wallet: owned[index]?.wallet ?? '' }))
 }
 

@@ -21,7 +21,7 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
   const toRows = (
     token: MarketToken,
     amount: bigint,
-    { part, ...limits }: { readonly part: string } & Pick<Holding, 'payable' | 'withdrawable'>,
+    { part, ...limits }: { readonly part: string } & Pick<Holding, 'payable' | 'pot' | 'withdrawable'>,
   ): Holding[] => {
     const refused = findExclusion(token)
     const row = { kind: 'supplied', token, amount, price: token.price, position: { ...position, part } } as const
@@ -36,7 +36,12 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
         }
       : undefined
   return [
-    ...toRows(loan, supplied, { part: 'lent', payable, withdrawable: computeWithdrawableLoan(held) }),
+    ...toRows(loan, supplied, {
+      part: 'lent',
+      payable,
+      pot: { key: `morpho-blue:${marketId}`, amount: idle, reason: 'exceeds_liquidity' },
+      withdrawable: computeWithdrawableLoan(held),
+    }),
     ...(collateralToken === undefined
       ? []
       : toRows(collateralToken, collateral, {
