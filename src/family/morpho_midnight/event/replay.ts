@@ -11,14 +11,20 @@ export interface ReplayedPosition {
   readonly collaterals: Map<Hex, bigint>
 }
 
+/** What a wallet's changes add up to so far, by market. */
+export type ReplayedPositions = Map<Hex, ReplayedPosition>
+
 /**
- * Replays the changes of one wallet, which are in their order: the stored position in each market. A bad debt of another
+ * Replays the changes of one wallet, which are in their order: the stored position in each market. `positions` are those
+ * of the changes before, and are changed. A bad debt of another
  * wallet lowers all credits without a log, and the next change of each takes that off.
  *
  * Source: Midnight `take`, `repay`, `withdraw`, `liquidate`, `_updatePosition`.
  */
-export function replayChanges(changes: readonly PositionChange[]): ReadonlyMap<Hex, ReplayedPosition> {
-  const positions = new Map<Hex, ReplayedPosition>()
+export function replayChanges(
+  changes: readonly PositionChange[],
+  positions: ReplayedPositions = new Map(),
+): ReplayedPositions {
   for (const change of changes) {
     const position = positions.get(change.market) ?? { credit: 0n, pendingFee: 0n, debt: 0n, collaterals: new Map() }
     positions.set(change.market, position)

@@ -15,7 +15,7 @@ import { createLru } from '../../../lib/lru.ts'
 import type { ChangeKind, PositionChange } from '../event/change.ts'
 import { createEntryFilters, decodeEntries } from '../event/entry.ts'
 import type { MidnightDeployment } from '../table.ts'
-import { readChanges } from './lives.ts'
+import { LongLifeError, readChanges } from './lives.ts'
 import { getDeployment, type MidnightTarget } from './read.ts'
 
 /** The markets in which a wallet may have anything, and what may be missing. */
@@ -98,7 +98,11 @@ export function createEnteredMarketsReader(options: {
    */
   async function readChanged(target: MidnightTarget, wallet: Hex, work: Work): Promise<readonly Hex[] | undefined> {
     const request = toRequest(target, wallet)
-    const ensured = await history.ensure({ ...request, stream: lives }, work)
+    const ensured = await history.ensure({ ...request, stream: lives }, work).catch((error: unknown) => {
+      if (error instanceof LongLifeError) return undefined
+      throw error
+    })
+    if (ensured === undefined) return undefined
     if (target.block !== undefined && !ensured.isAgreed) noteUnwitnessed(work, [target.client.chain.id])
     const last = getLast(target)
     const toBlock = Math.min(ensured.storedTo, last)

@@ -1,13 +1,14 @@
 import type { Hex } from 'viem'
 import { lendingEventList } from '../../../../sql/queries.ts'
+import type { PinnedBlock } from '../../../chain/block.ts'
 import { toLowerHex } from '../../../chain/call/words.ts'
-import { readBlock } from '../../../chain/evm/read_block.ts'
-import type { ChainClient } from '../../../chain/rpc/client.ts'
+import type { ChainClient, Endpoint } from '../../../chain/rpc/client.ts'
 import type { Database } from '../../../db/database.ts'
 import { createRowTable, hexFromBytes, toHexDigits, toNameParams } from '../../../history/stored_part.ts'
 import { IncompleteError, type Stream, type StreamTable, type StreamTarget } from '../../../history/stream.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import { UnavailableError } from '../../../lib/error.ts'
+import { readAtFinal } from '../../lending/read_at_final.ts'
 import {
   CHANGE_KINDS,
   type ChangeKind,
@@ -15,7 +16,7 @@ import {
   decodeChanges,
   type PositionChange,
 } from '../event/change.ts'
-import { type ReplayedPosition, replayChanges } from '../event/replay.ts'
+import { type ReplayedPosition, type ReplayedPositions, replayChanges } from '../event/replay.ts'
 import type { RawEntry } from '../math/state.ts'
 import type { PositionReader } from './read.ts'
 
@@ -40,9 +41,26 @@ const POSITION_CHANGES: StreamTable<PositionChange> = createRowTable({
   },
 })
 
-/** Rows of one statement, and most rows of a wallet: strangers may take its offers and update its positions. */
+/**
+ * Rows of one statement, most rows of a list, and most rows of a proof: strangers may take a wallet's offers and update
+ * its positions.
+ */
 const PAGE_ROWS = 5_000
 const ROWS_MAX = 20_000
+const PROVEN_ROWS_MAX = 200_000
+
+/** Limits of a proof. */
+interface LifeLimits {
+  /** @default {200_000} */
+  readonly rowsMax?: number
+  /** Rows of one statement. @default {5_000} */
+  readonly pageRows?: number | undefined
+}
+
+/** A life with more changes than are replayed: what its logs tell is not proven. */
+export class LongLifeError extends UnavailableError {
+  override readonly name = 'LongLifeError'
+}
 
 /** A query for a wallet's stored changes up to a block. */
 interface ChangesQuery {
@@ -53,60 +71,101 @@ interface ChangesQuery {
   readonly kinds?: readonly ChangeKind[]
 }
 
-/** Reads them, oldest first. Throws as `Database.run`. */
-export async function readChanges(
+/** One page of them, newest first, and the number of all; undefined if some are not stored. Throws as `Database.run`. */
+async function readPage(
   db: Database,
   { target, wallet, toBlock, kinds = CHANGE_KINDS }: ChangesQuery,
+  { skip, max }: { readonly skip: number; readonly max: number },
+): Promise<{ readonly total: number; readonly changes: readonly PositionChange[] } | undefined> {
+  const rows = await lendingEventList(db, {
+    ...toNameParams({ target, stream: NAME }),
+    wallet: toHexDigits(wallet),
+    fromBlock: target.startBlock,
+    toBlock: Math.max(target.startBlock, toBlock),
+    kinds,
+    market: null,
+    max,
+    skip,
+  })
+  const [first] = rows
+  if (first === undefined || !first.covered) return undefined
+  const changes = rows.flatMap(({ market, block, log_index, leg, kind, asset, amount, tx_hash }) => {
+    if (market === null || block === null || log_index === null || leg === null) return []
+    if (asset === null || amount === null || tx_hash === null) return []
+    return {
+      wallet,
+      market: hexFromBytes(market),
+      block: Number(block),
+      logIndex: log_index,
+      leg,
+      kind: kind as ChangeKind,
+      asset: hexFromBytes(asset),
+      amount: BigInt(amount),
+      transactionHash: hexFromBytes(tx_hash),
+    }
+  })
+  return { total: Number(first.total), changes }
+}
+
+/**
+ * Visits them page by page, oldest first: the legs of a log lie in their order where pages are newest first. Throws as
+ * `Database.run`.
+ */
+async function visitChanges(
+  db: Database,
+  query: ChangesQuery,
+  {
+    rowsMax,
+    pageRows = PAGE_ROWS,
+    visit,
+  }: LifeLimits & { readonly rowsMax: number; readonly visit: (changes: readonly PositionChange[]) => void },
+): Promise<'visited' | 'not_stored' | 'too_many'> {
+  const newest = await readPage(db, query, { skip: 0, max: pageRows })
+  if (newest === undefined) return 'not_stored'
+  const { total } = newest
+  if (total > rowsMax) return 'too_many'
+  let end = total
+  for (; end > pageRows; end -= pageRows) {
+    const page = await readPage(db, query, { skip: end - pageRows, max: pageRows })
+    if (page?.total !== total) return 'not_stored'
+    visit(page.changes.toReversed())
+  }
+  visit(newest.changes.slice(0, end).toReversed())
+  return 'visited'
+}
+
+/** Reads a wallet's stored changes up to a block, oldest first. Throws as `Database.run`. */
+export async function readChanges(
+  db: Database,
+  query: ChangesQuery,
 ): Promise<readonly PositionChange[] | 'not_stored' | 'too_many'> {
   const changes: PositionChange[] = []
-  for (let skip = 0; skip < ROWS_MAX; skip += PAGE_ROWS) {
-    const rows = await lendingEventList(db, {
-      ...toNameParams({ target, stream: NAME }),
-      wallet: toHexDigits(wallet),
-      fromBlock: target.startBlock,
-      toBlock: Math.max(target.startBlock, toBlock),
-      kinds,
-      market: null,
-      max: PAGE_ROWS,
-      skip,
-    })
-    const [first] = rows
-    if (first === undefined || !first.covered) return 'not_stored'
-    for (const { market, block, log_index, leg, kind, asset, amount, tx_hash } of rows) {
-      if (market === null || block === null || log_index === null || leg === null) continue
-      if (asset === null || amount === null || tx_hash === null) continue
-      changes.push({
-        wallet,
-        market: hexFromBytes(market),
-        block: Number(block),
-        logIndex: log_index,
-        leg,
-        kind: kind as ChangeKind,
-        asset: hexFromBytes(asset),
-        amount: BigInt(amount),
-        transactionHash: hexFromBytes(tx_hash),
-      })
-    }
-    // Pages are newest first, and the legs of a log lie in their order.
-    if (changes.length >= Number(first.total)) return changes.reverse()
-  }
-  return 'too_many'
+  const outcome = await visitChanges(db, query, { rowsMax: ROWS_MAX, visit: (page) => changes.push(...page) })
+  return outcome === 'visited' ? changes : outcome
 }
 
 /**
  * Creates the stream of all that changes wallets' positions. Its rows are proven: in every market the replay of a wallet's
  * changes equals the position that Midnight has stored, so that no change of a known market is missing.
  */
-export function createLifeStream(reader: Pick<PositionReader, 'targets' | 'askRaw'>): Stream<PositionChange> {
+export function createLifeStream(
+  reader: Pick<PositionReader, 'targets' | 'askRaw'>,
+  { rowsMax = PROVEN_ROWS_MAX, pageRows }: LifeLimits = {},
+): Stream<PositionChange> {
   return {
     name: NAME,
     table: POSITION_CHANGES,
     filters: createChangeFilters,
     decode: (target, logs) => ({ rows: decodeChanges(target, logs), unsettled: [] }),
     async verify(target, { subject: wallet, client, db, toBlock }, work) {
-      const changes = await readChanges(db, { target, wallet, toBlock })
-      if (typeof changes === 'string' || changes.length === 0) return
-      const replayed = replayChanges(changes)
+      const replayed: ReplayedPositions = new Map()
+      const outcome = await visitChanges(
+        db,
+        { target, wallet, toBlock },
+        { rowsMax, pageRows, visit: (changes) => replayChanges(changes, replayed) },
+      )
+      if (outcome === 'too_many') throw createLongLifeError(target, wallet, rowsMax)
+      if (outcome === 'not_stored' || replayed.size === 0) return
       const marketIds = [...replayed.keys()].sort()
       const entries = await readStored(reader, { target, client, wallet, marketIds, toBlock }, work)
       if (entries === undefined) return
@@ -114,6 +173,13 @@ export function createLifeStream(reader: Pick<PositionReader, 'targets' | 'askRa
       if (!isProven) throw new IncompleteError('replay', { fromBlock: target.startBlock, toBlock })
     },
   }
+}
+
+function createLongLifeError({ chainId, contract }: StreamTarget, wallet: Hex, rowsMax: number): LongLifeError {
+  return new LongLifeError(
+    `Cannot prove the history of wallet ${wallet} in ${contract} of chain ${chainId}: it has more than ` +
+      `${rowsMax.toLocaleString('en')} changes`,
+  )
 }
 
 /** The stored positions at a block; undefined if no endpoint keeps its state. Throws `AbortedError`. */
@@ -131,22 +197,10 @@ async function readStored(
   const { target, client, wallet, marketIds, toBlock } = query
   const configured = reader.targets.get(target.chainId)
   if (configured === undefined) return undefined
-  try {
-    const number = BigInt(toBlock)
-    const block = await client.read(
-      (endpoint, within) => readBlock(endpoint, { chainId: target.chainId, number }, within),
-      { work, past: 'header' },
-    )
-    const { entries } = await client.read(
-      (endpoint, within) =>
-        reader.askRaw(endpoint, { ...configured, block, walletQuery: { wallet, marketIds } }, within),
-      { work, past: block },
-    )
-    return entries
-  } catch (error) {
-    if (error instanceof UnavailableError) return undefined
-    throw error
-  }
+  const at = { chainId: target.chainId, number: toBlock }
+  const readEntries = async (endpoint: Endpoint, block: PinnedBlock, within: Work) =>
+    (await reader.askRaw(endpoint, { ...configured, block, walletQuery: { wallet, marketIds } }, within)).entries
+  return await readAtFinal(client, at, readEntries, work)
 }
 
 function isEqual(replayed: ReplayedPosition | undefined, entry: RawEntry | undefined): boolean {

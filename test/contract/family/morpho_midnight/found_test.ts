@@ -28,8 +28,12 @@ afterAll(async () => {
   await chain?.anvil.stop()
 }, LIMIT_MS)
 
-async function start(rpcUrl: string, wrap?: (history: History) => History): Promise<MidnightReader> {
-  const reader = await startReader([rpcUrl], wrap)
+async function start(
+  rpcUrl: string,
+  wrap?: (history: History) => History,
+  limits?: Parameters<typeof startReader>[2],
+): Promise<MidnightReader> {
+  const reader = await startReader([rpcUrl], wrap, limits)
   readers.push(reader)
   return reader
 }
@@ -124,7 +128,8 @@ test(
     if (lost === undefined || wallet === undefined) throw new Error('Expected a repayment')
     const forgetful = await startMidnightChain((log) => log !== lost)
     try {
-      const { read } = await start(forgetful.anvil.rpcUrl)
+      // In pages of three rows a life is replayed in its order too.
+      const { read } = await start(forgetful.anvil.rpcUrl, undefined, { pageRows: 3 })
       const held = await read(wallet)
       expect(held.notRead).toEqual([expect.stringMatching(DEBTS)])
       await expect(read(wallet, forgetful.blocks[LAST])).rejects.toThrow(/check "replay"/)
@@ -133,6 +138,22 @@ test(
       expect((await read(other)).notRead).toEqual([])
     } finally {
       await forgetful.anvil.stop()
+    }
+  },
+  LIMIT_MS,
+)
+
+test(
+  'a life with more changes than are replayed is not proven: its debts are read, now and in the past, its credits named',
+  async () => {
+    const { read } = await start(chain.anvil.rpcUrl, undefined, { rowsMax: 2 })
+    const number = vectors.wallets.findIndex((_, index) => listTrueMarkets(index).secured.length > 1)
+    for (const held of [
+      await read(vectors.wallets[number] as Address),
+      await read(vectors.wallets[number] as Address, chain.blocks[LAST]),
+    ]) {
+      expect(held.notRead).toEqual([expect.stringMatching(CREDITS)])
+      expect(listMarkets(held).secured).toEqual(listTrueMarkets(number).secured)
     }
   },
   LIMIT_MS,

@@ -70,6 +70,7 @@ export interface MidnightReader {
 export async function startReader(
   rpcUrls: readonly string[],
   wrap: (history: History) => History = (history) => history,
+  limits?: Parameters<typeof createLifeStream>[1],
 ): Promise<MidnightReader> {
   const client = createChainClient({
     chain: {
@@ -100,7 +101,7 @@ export async function startReader(
     holder: crypto.randomUUID(),
   })
   const reader = createPositionReader({ clients, deployments: DEPLOYMENTS, clock: createHurriedClock() })
-  const entered = createEnteredMarketsReader({ lives: createLifeStream(reader), history: wrap(history), db })
+  const entered = createEnteredMarketsReader({ lives: createLifeStream(reader, limits), history: wrap(history), db })
   const holdings = createHoldingsReader({ reader, entered })
   return {
     client,
