@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Address, zeroAddress } from 'viem'
+import { type Address, numberToHex, zeroAddress } from 'viem'
 import { createPositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
 import { EXCHANGE } from '../../../../src/family/slipstream/protocol.ts'
 import { type SlipstreamManager, toDeployments } from '../../../../src/family/slipstream/table.ts'
@@ -8,7 +8,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { replayCalls } from '../../../devnet/replay.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
-import { recordVoter } from '../../../support/family/slipstream/market.ts'
+import { recordVoter, toOtherGauge as toGauge } from '../../../support/family/slipstream/market.ts'
 import { recordWorld, toManager, WORLDS, type World } from '../../../support/family/slipstream/world.ts'
 import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
 
@@ -30,8 +30,11 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => anvil.stop())
 
-/** A reader that knows no gauge yet, and what it asked. */
-function createReader(managers: readonly SlipstreamManager[] = [toManager(WORLD)]) {
+/** A reader that knows no gauge yet, and what it asked. `custodiansMax`: gauges that one call asks. */
+function createReader(
+  managers: readonly SlipstreamManager[] = [toManager(WORLD)],
+  { custodiansMax }: { readonly custodiansMax?: number } = {},
+) {
   const { client, requests } = countedClient({
     id: 1,
     name: 'Devnet',
@@ -44,7 +47,12 @@ function createReader(managers: readonly SlipstreamManager[] = [toManager(WORLD)
     spamTokens: [],
   })
   const deployments = new Map([[1, toDeployments(managers)]])
-  const reader = createPositionReader(EXCHANGE, { clients: new Map([[1, client]]), deployments, clock: systemClock })
+  const reader = createPositionReader(EXCHANGE, {
+    clients: new Map([[1, client]]),
+    deployments,
+    clock: systemClock,
+    ...(custodiansMax !== undefined && { custodiansMax }),
+  })
   return {
     requests,
     /** Ids of the wallet's list, sorted, and how many requests they took. */
@@ -178,3 +186,39 @@ test('a gauge owns nothing beside another manager of the same voter', async () =
   expect((await list(gauge)).ids).toEqual([])
   await rpc.call('evm_revert', snapshot)
 })
+
+const GAUGES = new Set(WORLD.positions.filter(({ staked }) => staked).map(({ ownerOf }) => ownerOf))
+
+test('more gauges than one call asks are asked in pages, and the list those that hold something', async () => {
+  const snapshot = await rpc.call<string>('evm_snapshot')
+  const before = BigInt(await rpc.call<string>('eth_blockNumber'))
+  await replayCalls(rpc, recordVoter(WORLD, { others: 5 }))
+  await rpc.call('evm_mine')
+  const { list } = createReader(undefined, { custodiansMax: 3 })
+  const pages = Math.ceil((GAUGES.size + 5) / 3)
+  await list(WALLET)
+  expect(await list(WALLET)).toMatchObject({ ids: IDS, calls: pages + 1 })
+  expect(await list(WALLET, before)).toMatchObject({ ids: IDS })
+  const [gauge = zeroAddress] = GAUGES
+  expect((await list(gauge)).ids).toEqual([])
+  // What does not answer is not nothing.
+  await rpc.call('anvil_setCode', toGauge(4), '0x60006000fd')
+  await rpc.call('evm_mine')
+  await expect(list(WALLET)).rejects.toThrow(`custodian ${toGauge(4)} does not answer`)
+  await rpc.call('evm_revert', snapshot)
+})
+
+test('an endpoint that allows too little gas for all gauges at once is asked in pages', async () => {
+  const snapshot = await rpc.call<string>('evm_snapshot')
+  await replayCalls(rpc, recordVoter(WORLD, { others: 1_500 }))
+  await rpc.call('evm_mine')
+  const { list } = createReader()
+  expect(await list(WALLET)).toMatchObject({ ids: IDS })
+  expect(await list(WALLET)).toMatchObject({ ids: IDS, calls: 1 })
+  // A gauge takes more than 5,400.
+  await rpc.call('evm_setBlockGasLimit', numberToHex(8_000_000))
+  await rpc.call('evm_mine')
+  const { ids, calls } = await list(WALLET)
+  expect([ids, calls > 5]).toEqual([IDS, true])
+  await rpc.call('evm_revert', snapshot)
+}, 60_000)

@@ -1,5 +1,6 @@
 import {
   type Address,
+  checksumAddress,
   encodeAbiParameters,
   encodeFunctionData,
   type Hex,
@@ -36,6 +37,9 @@ function record(
 
 /** An address by its number, for contracts that the vectors do not have. */
 const toAddress = (prefix: Hex, index: number): Address => `${prefix}${pad(numberToHex(index), { size: 18 }).slice(2)}`
+
+/** The gauge of one of the other pools of `recordVoter`. */
+export const toOtherGauge = (index: number): Address => checksumAddress(toAddress('0xbbbb', index))
 
 /**
  * A voter with more pools than a world has: its own first, then `others`, of which `foreign` are another factory's. No

@@ -13,6 +13,7 @@ import type { LiquidityReader } from '../../protocol.ts'
 import { addPoolPrices, createReadingCaches, forEachChain, getReadLimits } from '../../targets.ts'
 import { type EnumerableDeployment, type EnumerableExchange, listHolders, type PositionHolder } from '../exchange.ts'
 import { computeTotalHeld } from '../math.ts'
+import { readByCustodianPages } from './custodian_pages.ts'
 import type { BriefPosition, ChainRead, ListedPosition, Position } from './position.ts'
 import {
   type EnumerableTarget,
@@ -38,7 +39,7 @@ export type PositionReader = LiquidityReader<EnumerableDeployment, BriefPosition
 
 /**
  * Creates a reader over the chains that are configured and have deployments. Lists of more than `wholeMax` positions
- * (default 1,000) are read in brief.
+ * (default 1,000) are read in brief. One call asks at most `custodiansMax` custodians of registries (default 2,000).
  */
 export function createPositionReader(
   exchange: EnumerableExchange,
@@ -48,9 +49,10 @@ export function createPositionReader(
     readonly clock: Clock
     readonly firstBlocks?: FirstBlocks | undefined
     readonly wholeMax?: number
+    readonly custodiansMax?: number
   },
 ): PositionReader {
-  const { clients, clock, wholeMax = WHOLE_MAX } = options
+  const { clients, clock, wholeMax = WHOLE_MAX, custodiansMax } = options
   const targets = createTargets(clients, options.deployments)
   const { classify: classifyToken } = createSpamFilter()
   const { lists, singles } = createReadingCaches<ChainRead<BriefPosition>, ChainRead>(clock)
@@ -80,6 +82,25 @@ export function createPositionReader(
         ),
       getReadLimits(context.target, work),
     )
+
+  /** Reads what a wallet has with all custodians that registries list. */
+  function readOwned<Answer>(
+    wallet: Address,
+    read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
+  ): ReadByLens<Answer> {
+    return function readAll(lens, context, endpoint): Promise<Answer> {
+      const { target } = context
+      return readRegistered({ client: target.client, endpoint, lens, target }, (all) => {
+        const left = leaveOutCustodian(all, wallet)
+        // The registry of a custodian that is left out lists those of other managers too.
+        return left === all
+          ? readByCustodianPages({ wallet, lens, target: all, askedMax: custodiansMax }, (pinned, some) =>
+              read(pinned, { ...context, target: some }),
+            )
+          : readAll(lens, { ...context, target: left }, endpoint)
+      })
+    }
+  }
 
   /** Reads a wallet's list whole, or in brief if it is long; with `firstMax` only its first positions whole. */
   function readListOnce(
@@ -193,23 +214,6 @@ type ReadByLens<Answer> = (
   context: LensQueryContext,
   endpoint: Pick<Endpoint, 'learned'>,
 ) => Promise<Answer>
-
-/** Reads what a wallet has with all custodians that registries list. */
-function readOwned<Answer>(
-  wallet: Address,
-  read: (lens: LensAccess, context: LensQueryContext) => Promise<Answer>,
-): ReadByLens<Answer> {
-  return function readAll(lens, context, endpoint): Promise<Answer> {
-    const { target } = context
-    return readRegistered({ client: target.client, endpoint, lens, target }, (all) => {
-      const left = leaveOutCustodian(all, wallet)
-      // The registry of a custodian that is left out lists those of other managers too.
-      return left === all
-        ? read(lens, { ...context, target: all })
-        : readAll(lens, { ...context, target: left }, endpoint)
-    })
-  }
-}
 
 /** A custodian owns none of the positions that it holds: they are those of the wallets that it credits them to. */
 function leaveOutCustodian(target: EnumerableTarget, wallet: Address): EnumerableTarget {

@@ -21,6 +21,9 @@ const LIST_MAX = 32
 const SURVEY_MAX = 1_000
 /** Entries without a custodian that a registry may list; a list asks for each again. */
 const VACANCIES_MAX = 100
+/** Entries of a registry, and custodians among them, that are read. The largest known lists some 9,000 pools. */
+const ENTRIES_MAX = 100_000
+const CUSTODIANS_MAX = 20_000
 /** Attempts until the registry has no new custodian. */
 const ATTEMPTS_MAX = 4
 
@@ -189,6 +192,9 @@ function extend(
   if (answer.known <= book.known || query.known > book.known) return
   const added = found.filter(({ entry }) => entry >= book.known)
   const vacant = added.filter(({ address }) => address === zeroAddress).map(({ entry }) => entry)
+  if (answer.known > ENTRIES_MAX || book.custodians.length + added.length > CUSTODIANS_MAX) {
+    throw new UpstreamError(`Cannot read the custodians: registry ${book.registry.address} lists too many`)
+  }
   Object.assign(book, {
     known: answer.known,
     last: answer.last,
