@@ -26,6 +26,7 @@ export const EXCHANGE: EnumerableExchange = {
   },
   hasCustodians: true,
   locateCustodian: (registry, words) => ({ ...registry, address: toGauge(words) }),
+  custodianGetter: toFunctionSelector('gauge()'),
   isOwnerKnown: ({ owner, custodian, rewards = [] }) =>
     owner !== zeroAddress ||
     custodian === undefined ||

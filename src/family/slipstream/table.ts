@@ -84,7 +84,8 @@ const CHAINS = byChain<readonly [voter: Address, managers: Managers]>({
 /**
  * Managers by chain id. Sources: READMEs of aerodrome-finance/slipstream and velodrome-finance/slipstream (193a6b8),
  * `config.yaml` of velodrome-finance/indexer (fcf9a8), deployments of velodrome-finance/sugar (9348d8e) and
- * superchain-slipstream (7d42e6f). Blocks: 0 if no source has one.
+ * superchain-slipstream (7d42e6f). `velodrome_slipstream_v0` is v1.1.1 of the second (its README at 3e8add8). Blocks: 0 if
+ * no source has one.
  */
 export const SLIPSTREAM_MANAGERS: ReadonlyMap<number, readonly SlipstreamManager[]> = new Map(
   [...CHAINS].map(([chainId, [voter, managers]]) => [

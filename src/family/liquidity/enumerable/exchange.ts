@@ -148,6 +148,8 @@ export interface EnumerableExchange {
   readonly lens: { readonly topic: string; readonly runtime: Hex }
   /** Finds the custodian of a position among those that a registry stands for, by its pool's words. */
   readonly locateCustodian?: (registry: Custodian, words: readonly bigint[]) => Custodian
+  /** Selector of the pool's getter of that custodian, for positions that are burned. */
+  readonly custodianGetter?: Hex
   /** True if the state names the owner of a position that was read by its id alone. @default always */
   readonly isOwnerKnown?: (position: KeptPosition) => boolean
   /** Computes a reward of a position from the words that the lens wrote of it. Absent: it has no rewards. */

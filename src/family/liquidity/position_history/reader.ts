@@ -66,15 +66,12 @@ export interface PositionHistorySource<Query extends PositionHistoryQuery, Row, 
   locate(query: Query, toBlock: bigint, work: Work): Promise<HistoryTarget<Target> | undefined>
   /** Reads all flows of a part; undefined if some are not stored. Throws as `PositionHistoryReader.read`. */
   readFlows(query: Query, part: HistoryPart<Row, Target>, work: Work): Promise<HistoryFlows | undefined>
-  /**
-   * Reads tokens and range of the position, from its first flow and the last final block; `poolPrice` is absent if the
-   * flows themselves contain the price of their pool. Throws as `PositionHistoryReader.read`.
-   */
+  /** Reads the origin of the position, from its first flow and the last final block. Throws as `PositionHistoryReader.read`. */
   readOrigin(
     query: Query,
     bounds: { readonly first: PositionFlow; readonly finalTo: number },
     work: Work,
-  ): Promise<{ readonly subject: PnlSubject; readonly poolPrice?: ReadPoolPrice }>
+  ): Promise<HistoryOrigin>
   /**
    * Reads what custodians logged of the position from a block on; undefined if that cannot be known. Absent: no custodian
    * holds positions. Throws as `PositionHistoryReader.read`.
@@ -88,6 +85,16 @@ interface HistoryTarget<Target extends StreamTarget> {
   readonly subject: Hex
   /** A block before which the position did not exist. */
   readonly startBlock: number
+}
+
+/** What the first flow of a position tells. */
+interface HistoryOrigin {
+  /** Its tokens and range. */
+  readonly subject: PnlSubject
+  /** Absent if the flows themselves contain the price of their pool. */
+  readonly poolPrice?: ReadPoolPrice
+  /** Reads as `readCustody` where only its pool tells what may have held it. */
+  readonly readCustody?: (startBlock: number, work: Work) => Promise<CustodyRead | undefined>
 }
 
 /** A part of a history to read, at most `max` flows. */
@@ -158,7 +165,8 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
     const last = Number(block ?? end.number)
     const rows = [...stored, ...flows.young].filter((flow) => flow.block <= last)
     if (rows.length > FLOWS_MAX) throw new UnavailableError(`Position ${tokenId} has more than ${FLOWS_MAX} flows`)
-    return { rows, stored, end, storedTo, before, version, custody, isCut: flows.isCut === true }
+    const { startBlock } = at
+    return { rows, stored, end, storedTo, before, version, startBlock, custody, isCut: flows.isCut === true }
   }
 
   return {
@@ -169,8 +177,10 @@ export function createPositionHistoryReader<Query extends PositionHistoryQuery, 
       const [first] = flows?.rows ?? []
       if (flows === undefined || first === undefined) return undefined
       const { rows, stored, end, storedTo, before, version, isCut } = flows
-      const reading = flows.custody
-      const { subject, poolPrice } = await source.readOrigin(query, { first, finalTo: storedTo }, work)
+      const origin = await source.readOrigin(query, { first, finalTo: storedTo }, work)
+      const { subject, poolPrice } = origin
+      const reading = origin.readCustody?.(flows.startBlock, work) ?? flows.custody
+      reading?.catch(() => {})
       const knownFacts = before?.facts ?? new Map<number, BlockFacts>()
       await yieldIfLarge(rows)
       const { client, tokenId } = query

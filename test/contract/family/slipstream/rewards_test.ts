@@ -13,6 +13,7 @@ import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { addSlipstream, readLiquidity, type SlipstreamDevnet } from '../../../devnet/slipstream.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
+import { burnCall, collectCall, decreaseLiquidityCall } from '../../../devnet/uniswap_v3_calls.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient, patient } from '../../../support/family/uniswap_v3/support.ts'
@@ -250,6 +251,29 @@ test('a change of staked liquidity counts a reward, which the next claim pays', 
   await check()
   // Where no manager shows a change of liquidity, a log must be missing.
   await expect(check({ manager: '0x00000000' })).rejects.toThrow(IncompleteError)
+}, 60_000)
+
+test('a burned position has what its gauge paid', async () => {
+  const { owner, manager } = slipstream
+  const marks = listMarks(await ask<Event[]>(createRoutes().events, moved, '&limit=25'))
+  const liquidity = await readLiquidity(devnet, moved)
+  await devnet.send(
+    [
+      decreaseLiquidityCall({ tokenId: moved, owner, liquidity }),
+      collectCall({ tokenId: moved, owner }),
+      burnCall({ tokenId: moved, owner }),
+    ].map((call) => ({ ...call, to: manager })),
+  )
+  const { events, pnl } = createRoutes()
+  expect(listMarks(await ask<Event[]>(events, moved, '&limit=25'))).toEqual(marks)
+  const rewards = marks.filter(({ type }) => type === 'reward')
+  expect([rewards.length, rewards.every(({ reward }) => reward?.usd != null)]).toEqual([4, true])
+  const { pnl_with_rewards, pnl_with_rewards_missing, pnl_usd_value } = await ask<Pnl>(pnl, moved)
+  expect(pnl_with_rewards_missing).toBeNull()
+  const claimed = (paid.get(moved) ?? []).reduce((sum, each) => sum + each.amount * each.price, 0n)
+  const last = BigInt(rewards.at(-1)?.reward?.raw ?? 0) * price
+  // Rounded once, to a millionth of a dollar: 18 decimals of the reward and 8 of its price.
+  expect(toE6(pnl_with_rewards) - toE6(pnl_usd_value)).toBe((claimed + last + 5n * 10n ** 19n) / 10n ** 20n)
 }, 60_000)
 
 test('claims that cannot be told apart, or are missing, are a reason and no guess', async () => {

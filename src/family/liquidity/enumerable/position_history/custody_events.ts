@@ -1,11 +1,16 @@
-import { zeroAddress } from 'viem'
-import { toLowerHex } from '../../../../chain/call/words.ts'
+import { type Address, type Hex, zeroAddress } from 'viem'
+import { readMulticall } from '../../../../chain/call/many/multicall.ts'
+import { toLowerHex, tryDecodeAddress } from '../../../../chain/call/words.ts'
+import { readLatestBlock } from '../../../../chain/evm/read_block.ts'
+import { getCacheTtlMs, noteWitnesses, readByQuorum } from '../../../../chain/past/quorum.ts'
+import type { ChainClient, Endpoint } from '../../../../chain/rpc/client.ts'
 import type { Database } from '../../../../db/database.ts'
 import type { History } from '../../../../history/stream.ts'
+import { createCache } from '../../../../lib/async/cache.ts'
 import { allOrAbort } from '../../../../lib/async/parallel.ts'
 import { noteUnwitnessed, type Work } from '../../../../lib/async/work.ts'
 import type { Clock } from '../../../../lib/clock.ts'
-import { PendingError, UnavailableError } from '../../../../lib/error.ts'
+import { PendingError, UnavailableError, UpstreamError } from '../../../../lib/error.ts'
 import type { ManagedHistoryQuery } from '../../histories.ts'
 import { readCustodyEvents } from '../../position_history/custody_event.ts'
 import type { CustodyRead } from '../../position_history/custody_mark.ts'
@@ -21,32 +26,60 @@ const EVENTS_MAX = 5_000
 /** The end of what never happens. */
 const FOREVER = Number.MAX_SAFE_INTEGER
 
-type CustodyQuery = ManagedHistoryQuery<EnumerableDeployment, Pick<Position, 'pool'>>
+/** Pools whose custodian is kept. */
+const POOLS_MAX = 10_000
+
+/** A position; `pool`: that of a burned one. */
+type CustodyQuery = ManagedHistoryQuery<EnumerableDeployment, Pick<Position, 'pool'>> & { readonly pool?: Address }
 
 /**
  * Creates a reader of what custodians logged of a position from a block on; undefined where they are not known, since
- * only a registry lists them and the position is burned.
+ * only a registry lists them and the pool of a burned position is not given.
  */
 export function createCustodyEventsReader(
-  { custodyLog, locateCustodian }: Pick<EnumerableExchange, 'custodyLog' | 'locateCustodian'>,
+  exchange: Pick<EnumerableExchange, 'custodyLog' | 'locateCustodian' | 'custodianGetter'>,
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
 ) {
   const { db, history, clock } = services
+  const { custodyLog, locateCustodian, custodianGetter } = exchange
+  const located = createCache<Address>({ clock, entriesMax: POOLS_MAX })
   const stream = custodyLog && createCustodyStream(custodyLog, clock)
   const readPayments = custodyLog?.payments && createPaymentsReader(custodyLog.payments, services)
 
+  /** Reads the custodian of a pool, on which endpoints agree; it is kept once there is one. */
+  function readCustodian(client: ChainClient, pool: Address, data: Hex, work: Work): Promise<Address> {
+    const read = async (shared: Work) => {
+      const attempt = async (endpoint: Endpoint, within: Work): Promise<Address> => {
+        const block = await readLatestBlock(endpoint, client.chain.id, within)
+        const { results } = await readMulticall(endpoint, { calls: [{ to: pool, data }], block, clock }, within)
+        const custodian = tryDecodeAddress(results[0])
+        if (custodian === undefined) throw new UpstreamError(`Pool ${pool} does not tell what holds its positions`)
+        return custodian
+      }
+      const options = { work: shared, what: `what holds positions of pool ${pool}`, toText: String }
+      const { value, endpoints } = await readByQuorum(client, attempt, options)
+      noteWitnesses(client, endpoints.length, shared)
+      return { value, lifeMs: value === zeroAddress ? 0 : getCacheTtlMs(client, endpoints.length) }
+    }
+    return located.get({ key: `${client.chain.id}:${pool}`, read }, work)
+  }
+
   /** Lists what may have held it: a pool that has a custodian has the same one always. Undefined if its pool is not known. */
-  function listCustodians({ deployment, position }: CustodyQuery): readonly Custodian[] | undefined {
+  async function listCustodians(query: CustodyQuery, work: Work): Promise<readonly Custodian[] | undefined> {
+    const { client, deployment, position, pool } = query
     const { custodians = [], registry } = deployment
     if (registry === undefined) return custodians
     const words = position?.pool.words
-    const located = words && locateCustodian?.(registry, words)
-    return located && [...custodians, ...(located.address === zeroAddress ? [] : [located])]
+    const custodian =
+      pool !== undefined && custodianGetter !== undefined
+        ? { ...registry, address: await readCustodian(client, pool, custodianGetter, work) }
+        : words && locateCustodian?.(registry, words)
+    return custodian && [...custodians, ...(custodian.address === zeroAddress ? [] : [custodian])]
   }
 
   return async (query: CustodyQuery, startBlock: number, work: Work): Promise<CustodyRead | undefined> => {
     const { client, deployment, tokenId, block, pendingTip } = query
-    const custodians = listCustodians(query)
+    const custodians = await listCustodians(query, work)
     if (custodians?.length === 0) return { events: [], finalTo: FOREVER, end: FOREVER }
     if (stream === undefined || custodians === undefined) return undefined
     const readFrom = async (custodian: Custodian, within: Work): Promise<CustodyRead> => {

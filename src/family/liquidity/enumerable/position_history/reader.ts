@@ -37,7 +37,10 @@ const ORIGINS_MAX = 10_000
 
 /** Creates a reader of position histories over stored flows. */
 export function createFlowHistoryReader(
-  exchange: Pick<EnumerableExchange, 'streamName' | 'poolKey' | 'hasCustodians' | 'custodyLog' | 'locateCustodian'>,
+  exchange: Pick<
+    EnumerableExchange,
+    'streamName' | 'poolKey' | 'hasCustodians' | 'custodyLog' | 'locateCustodian' | 'custodianGetter'
+  >,
   services: { readonly db: Database; readonly history: History; readonly clock: Clock },
 ): PositionHistoryReader<FlowHistoryQuery> {
   const { db, clock } = services
@@ -84,9 +87,16 @@ export function createFlowHistoryReader(
       return stored && { stored, young: tail }
     },
     async readOrigin(query, context, work) {
-      const { client, position } = query
+      const { client, position, deployment } = query
       const { pool, ...subject } = position === undefined ? await readOrigin(query, context, work) : toOrigin(position)
-      return { subject, poolPrice: (block, within) => poolPrices({ client, pool }, block, within) }
+      const isOfPool = position === undefined && deployment.registry !== undefined
+      return {
+        subject,
+        poolPrice: (block, within) => poolPrices({ client, pool }, block, within),
+        ...(isOfPool && {
+          readCustody: (startBlock: number, within: Work) => readCustodyEvents({ ...query, pool }, startBlock, within),
+        }),
+      }
     },
     ...(exchange.hasCustodians && { readCustody: readCustodyEvents }),
   })
