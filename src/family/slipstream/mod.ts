@@ -68,7 +68,8 @@ function moveRows(lists: Lists): Lists {
   const rest = uniswapV3.filter((each) => !isOwn(each))
   return {
     ...others,
-    ...(rest.length > 0 && { uniswapV3: rest }),
+    // Without rows of its own too: no list would stand for the built-in one.
+    uniswapV3: rest,
     slipstream: [...slipstream, ...own.map(toManagerRow)],
   }
 }
