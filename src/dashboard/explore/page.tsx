@@ -182,7 +182,7 @@ interface WelcomeProps {
 function Welcome({ catalog, wallets, obligations = 0, opens, children }: WelcomeProps) {
   const liquidityChains = catalog.liquidity.flatMap(({ chains }) => chains)
   const chains = new Set([...liquidityChains, ...catalog.aaveChains, ...(catalog.kamino ? [SOLANA_CHAIN_ID] : [])])
-  const names = [...chains].map((id) => catalog.names.get(id) ?? `chain ${id}`)
+  const names = [...chains].sort((a, b) => a - b).map((id) => catalog.names.get(id) ?? `chain ${id}`)
   return (
     <div class="welcome">
       <h1>

@@ -5,6 +5,7 @@ import { formatMoment, pluralize } from '../lib/time.ts'
 import { classes } from '../lib/view.ts'
 import { DefinitionList, Usd } from '../part/figure.tsx'
 import type { RequestedPart } from './requests/answers.ts'
+import { isAbsence } from './requests/causes.tsx'
 import type { Part } from './requests/plan.ts'
 import { FAMILY_NAMES, formatPartName } from './requests/plan.ts'
 import { collectFigures, sumCredits } from './total.ts'
@@ -67,7 +68,7 @@ export function Summary({ label, parts, pending, catalog, spent }: SummaryProps)
 /** Counts what was read, also that there is nothing; `failed`: what could not be. */
 export function countParts(parts: readonly RequestedPart[], pending: readonly RequestedPart[]) {
   const failed = parts.filter(
-    (part) => part.answer?.ok === false && part.answer.code !== 'NOT_FOUND' && !pending.includes(part),
+    (part) => part.answer?.ok === false && !isAbsence(part.answer) && !pending.includes(part),
   ).length
   const waiting = parts.filter(({ answer }) => answer === undefined).length + pending.length
   return { read: parts.length - failed - waiting, failed, isLoading: waiting > 0 }
@@ -153,7 +154,7 @@ function countPositions(family: Part['family'], body: unknown) {
 
 function toState({ family, answer }: RequestedPart) {
   if (answer === undefined) return { kind: 'asking', text: 'loading' }
-  if (!answer.ok && answer.code === 'NOT_FOUND') return { kind: 'nothing', text: 'nothing' }
+  if (!answer.ok && isAbsence(answer)) return { kind: 'nothing', text: 'nothing' }
   if (!answer.ok) return { kind: 'failed', text: 'failed' }
   const count = countPositions(family, answer.body)
   return count === 0 ? { kind: 'nothing', text: 'nothing' } : { kind: 'found', text: String(count) }

@@ -17,10 +17,15 @@ interface Causes {
   readonly outages: readonly FailedPart[]
 }
 
+/** True if a refusal says that there is nothing to read: no such position, or the protocol was not on the chain at that moment. */
+export function isAbsence({ code, status, message }: Pick<Failure, 'code' | 'status' | 'message'>) {
+  return code === 'NOT_FOUND' || (status === 400 && / was not deployed on chain /.test(message))
+}
+
 export function groupCauses(parts: readonly RequestedPart[]): Causes {
   const failed = parts.flatMap((part) => {
     const { answer } = part
-    return answer?.ok === false && answer.code !== 'NOT_FOUND' && !isPending(answer) ? [{ ...part, answer }] : []
+    return answer?.ok === false && !isAbsence(answer) && !isPending(answer) ? [{ ...part, answer }] : []
   })
   const refusals = new Map<string, [FailedPart, ...FailedPart[]]>()
   for (const part of failed) {

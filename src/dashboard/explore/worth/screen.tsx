@@ -153,7 +153,11 @@ function Earnings({ worth: { net }, now: { earnings } }: { worth: Worth; now: No
           <Change value={perDay} /> <span class="unit">a day</span>
         </p>
       )}
-      {ratio !== undefined && <p class="soft">{formatRatioAsPercent(ratio)} a year of the net worth</p>}
+      {ratio !== undefined && (
+        <p class="soft" title="Of the net worth">
+          {formatRatioAsPercent(ratio)} a year
+        </p>
+      )}
       <p class="soft">
         <Known value={toCollect} /> to collect
       </p>

@@ -52,7 +52,7 @@ export function ToDoList({ toDo, catalog, areMany, onShow }: ToDoListProps) {
   }
   const rest = toDo.slice(SHOWN)
   return (
-    <section class="to-do" aria-label="To do">
+    <section class={classes('to-do', areMany && 'of-many')} aria-label="To do">
       <h2>To do</h2>
       <ul>{toDo.slice(0, SHOWN).map(draw)}</ul>
       {rest.length > 0 && (

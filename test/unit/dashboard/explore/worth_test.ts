@@ -92,11 +92,19 @@ test('a yearly ratio needs a net worth above zero', () => {
 describe('parts', () => {
   const failed = { answer: { ok: false, code: 'UPSTREAM_ERROR' } }
   const absent = { answer: { ok: false, code: 'NOT_FOUND' } }
+  const early = {
+    answer: {
+      ok: false,
+      status: 400,
+      code: 'INVALID_PARAMETER',
+      message: 'X was not deployed on chain 1 (Y) at block 9',
+    },
+  }
   const pending = { answer: { ok: false, code: 'SERVICE_UNAVAILABLE' } }
   const read = { answer: { ok: true } }
 
   test('that failed count as none that was read', () => {
-    expect(countParts([read, absent, failed, failed], [])).toEqual({ read: 2, failed: 2, isLoading: false })
+    expect(countParts([read, absent, early, failed, failed], [])).toEqual({ read: 3, failed: 2, isLoading: false })
     expect(countParts([read, pending, { answer: undefined }], [pending])).toEqual({
       read: 1,
       failed: 0,
