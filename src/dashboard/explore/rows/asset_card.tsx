@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import type { Asset, ToDo } from '../../lib/shapes.ts'
 import { formatMoment } from '../../lib/time.ts'
 import { Amount, TokenSymbol, Usd } from '../../part/figure.tsx'
@@ -8,10 +9,11 @@ interface AssetCardProps {
   readonly place: string
   readonly assets: readonly Asset[]
   readonly toDo: readonly ToDo[]
+  readonly children?: ComponentChildren
 }
 
 /** Card of what the portfolio knows of a position or a token, whatever its protocol. */
-export function AssetCard({ title, place, assets, toDo }: AssetCardProps) {
+export function AssetCard({ title, place, assets, toDo, children }: AssetCardProps) {
   return (
     <article class="card holding" aria-label={title}>
       <header>
@@ -48,6 +50,7 @@ export function AssetCard({ title, place, assets, toDo }: AssetCardProps) {
           ))}
         </Table>
       )}
+      {children}
     </article>
   )
 }

@@ -4,7 +4,10 @@ import { formatDollars, sumDollars } from '../../lib/decimal.ts'
 import { nameProtocol } from '../../lib/protocol.ts'
 import type { Asset, ToDo } from '../../lib/shapes.ts'
 import type { Context } from '../page.tsx'
+import type { Watched } from '../trigger/bell.tsx'
+import { TriggerBell } from '../trigger/bell.tsx'
 import { AssetCard } from './asset_card.tsx'
+import { describeHealth } from './lending_row.tsx'
 import type { HeldAsset, Row, RowState } from './row.ts'
 import { isSameName, toName } from './row.ts'
 
@@ -45,6 +48,7 @@ export function toGroupRow(group: readonly HeldAsset[], toDo: readonly ToDo[], c
   const values = group.flatMap(({ value_usd: usd }) => usd ?? [])
   const tag = typeof position['token_id'] === 'string' ? `#${shortenAddress(position['token_id'])}` : ''
   const what = symbols.length > 3 ? `${symbols.length} tokens` : symbols.join(' / ')
+  const watched = watchGroup(group, { what, protocol, context })
   return {
     key: `group ${chainId} ${position.family} ${JSON.stringify(Object.values(position))}`,
     kind: group.some(({ kind }) => kind === 'liquidity') ? 'liquidity' : 'lending',
@@ -58,10 +62,45 @@ export function toGroupRow(group: readonly HeldAsset[], toDo: readonly ToDo[], c
     rate: undefined,
     profit: undefined,
     fees: undefined,
-    watched: undefined,
+    watched,
     name,
-    draw: () => <AssetCard title={`${what} ${tag}`} place={`${protocol} on ${chain}`} assets={group} toDo={own} />,
+    draw: () => (
+      <AssetCard title={`${what} ${tag}`} place={`${protocol} on ${chain}`} assets={group} toDo={own}>
+        {watched && <TriggerBell watched={watched} context={context} />}
+      </AssetCard>
+    ),
   }
+}
+
+/** The health factor that the portfolio tells of a position that owes. */
+function findHealth(group: readonly HeldAsset[]) {
+  return group.find(({ health_factor: factor }) => typeof factor === 'string')?.health_factor ?? undefined
+}
+
+/** What a bell at a position of any protocol watches: the health of one that owes. */
+function watchGroup(group: readonly HeldAsset[], { what, protocol, context }: GroupNames): Watched | undefined {
+  const [first] = group
+  if (first === undefined || !group.some(({ kind }) => kind === 'borrowed')) return undefined
+  const { family, part: _, ...fields } = first.position
+  return {
+    chainId: first.chain_id,
+    family,
+    subject: { wallet: context.view.wallet, ...toTexts(fields) },
+    name: `${protocol}, ${what}`,
+    figure: 'health_factor',
+    value: findHealth(group) ?? 'MAX',
+  }
+}
+
+interface GroupNames {
+  readonly what: string
+  readonly protocol: string
+  readonly context: Context
+}
+
+function toTexts(fields: Readonly<Record<string, unknown>>) {
+  const texts = Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string')
+  return Object.fromEntries(texts)
 }
 
 const MOODS: Record<ToDo['kind'], Pick<RowState, 'mood' | 'text' | 'urgency'>> = {
@@ -81,6 +120,8 @@ function describeGroup(group: readonly HeldAsset[], own: readonly ToDo[]): RowSt
   if (first !== undefined) return { ...MOODS[first.kind], ...side }
   if (isClosed) return { mood: 'warn', text: 'to collect', urgency: 1.8, ...side }
   const owes = group.some(({ kind }) => kind === 'borrowed')
+  const health = findHealth(group)
+  if (owes && health !== undefined) return describeHealth(health)
   return { mood: 'soft', text: owes ? 'owes' : 'no debt', urgency: 0 }
 }
 

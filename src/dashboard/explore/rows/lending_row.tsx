@@ -194,7 +194,7 @@ function describeSides({
 }
 
 /** Says a health factor, and how far the collateral may fall against the debt. */
-function describeHealth(healthFactor: string, because: readonly string[] = []): RowState {
+export function describeHealth(healthFactor: string, because: readonly string[] = []): RowState {
   if (!/^\d/.test(healthFactor)) return { mood: 'good', text: 'no debt', urgency: 0 }
   const cushion = computeCushion(healthFactor)
   const mood = getMood(healthFactor)

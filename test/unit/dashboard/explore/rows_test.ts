@@ -33,6 +33,19 @@ interface Rates {
     readonly rewards?: readonly { readonly token: { readonly symbol: string }; readonly apr: string | null }[]
   }): { readonly ratio: string; readonly words: string } | undefined
 }
+interface GroupRow {
+  readonly where: string
+  readonly state: { readonly mood: string; readonly text: string }
+  readonly watched?: {
+    readonly family: string
+    readonly subject: object
+    readonly figure: string
+    readonly value: string
+  }
+}
+interface Groups {
+  toGroupRow(group: readonly object[], toDo: readonly object[], context: object): GroupRow
+}
 interface Marks {
   computeHues(id: string): readonly number[]
 }
@@ -41,6 +54,7 @@ const ROWS: string = join(import.meta.dir, '../../../../src/dashboard/explore/ro
 const { sortRows }: Pages = await import(join(ROWS, 'sort.ts'))
 const { groupByPosition, isSameName }: Names = await import(join(ROWS, 'row.ts'))
 const { describeRate }: Rates = await import(join(ROWS, 'rate.ts'))
+const { toGroupRow }: Groups = await import(join(ROWS, 'asset_row.tsx'))
 const { computeHues }: Marks = await import(join(ROWS, 'mark.tsx'))
 
 const row = (key: string, more: Partial<Row> = {}): Row => ({
@@ -121,6 +135,30 @@ test('a rate is that of fees and of the rewards that tell theirs, and says so', 
   // Nothing told is no rate of zero.
   expect(describeRate({ pnl: { fee_apr: null }, rewards: [reward('X', null)] })).toBeUndefined()
   expect(describeRate({ pnl: null })).toBeUndefined()
+})
+
+test('a position that owes has its health and a bell, whatever its protocol', () => {
+  const context = { catalog: { names: new Map([[1, 'Ethereum']]) }, view: { wallet: '0xme' } }
+  const asset = (kind: string, symbol: string, more: object = {}) => ({
+    chain_id: 1,
+    kind,
+    token: { id: symbol, symbol },
+    value_usd: '5',
+    not_counted: null,
+    position: { family: 'made-up-lender', market_id: '0x7', part: kind },
+    ...more,
+  })
+  const owing = [asset('supplied', 'WETH'), asset('borrowed', 'USDC', { health_factor: '1.3000' })]
+  const row = toGroupRow(owing, [], context)
+  expect(row.where).toBe('Made Up Lender, Ethereum')
+  expect(row.state).toMatchObject({ mood: 'warn', text: 'health 1.3000, −23.1\u00a0%' })
+  expect(row.watched).toMatchObject({
+    family: 'made-up-lender',
+    subject: { wallet: '0xme', market_id: '0x7' },
+    figure: 'health_factor',
+    value: '1.3000',
+  })
+  expect(toGroupRow([asset('supplied', 'WETH')], [], context).watched).toBeUndefined()
 })
 
 test('a token has the same mark in any spelling of its address, and another token has another', () => {
