@@ -111,7 +111,7 @@ export function Result({
     <>
       {notices}
       {(rows.length > 0 || isWaiting) && (
-        <section class="family" aria-label={view.label('Lists')}>
+        <section class="family lists" aria-label={view.label('Lists')}>
           {pending.map(
             ({ answer, ...part }) =>
               answer?.ok === false &&

@@ -29,7 +29,7 @@ interface ErrorNoticeProps {
   readonly onRetry?: () => void
 }
 
-/** Error with advice and a retry button. */
+/** Error with advice and a retry button, unless the request itself is refused: it would be again. */
 export function ErrorNotice({ failure, title, advice = ADVICE[failure.code], onRetry }: ErrorNoticeProps) {
   return (
     <div class="notice trouble" role="alert">
@@ -39,7 +39,7 @@ export function ErrorNotice({ failure, title, advice = ADVICE[failure.code], onR
       <p class="notice-end">
         <code>{failure.status === 0 ? failure.code : `${failure.status} ${failure.code}`}</code>
         {failure.requestId && <code>{failure.requestId}</code>}
-        {onRetry && (
+        {onRetry && failure.status !== 400 && (
           <button type="button" class="small" onClick={onRetry}>
             Try again
           </button>

@@ -45,8 +45,11 @@ describe('a list of liquidity', async () => {
 
     /** Reads the yearly rate in a row of the page. */
     async function readRate(page: Page, name: string): Promise<number> {
-      const row = page.locator('.life .facts div').filter({ hasText: name })
-      return Number((await row.locator('dd').innerText()).replace(/[^\d.−]/g, '').replace('−', '-'))
+      const shown = page.locator('.position .facts div').filter({ hasText: name }).locator('dd')
+      // A figure of the service has all of its digits beside those that are seen.
+      const exact = shown.locator('.figure-all')
+      const text = await ((await exact.count()) > 0 ? exact : shown).innerText()
+      return Number(text.replace(/[^\d.−-]/g, '').replace('−', '-'))
     }
 
     test('has totals over all positions, and an order, a filter and a limit for small ones', async () => {
@@ -97,7 +100,7 @@ describe('a list of liquidity', async () => {
       const page = await look(single)
       const card = page.locator('.position').first()
       await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
-      await card.getByText('Fee APR since opening').waitFor()
+      await card.locator('.life').getByText('Opened').waitFor()
 
       const one = `${LIST}/${positions.single}`
       const { data: flows } = await call(`${one}/events?chain_id=1`)
