@@ -144,7 +144,10 @@ export interface Holdings {
 }
 
 /** Chain and block of a query for a wallet's holdings. */
-export type HoldingsTarget = Pick<FamilyTarget<unknown>, 'client' | 'block'>
+export interface HoldingsTarget extends Pick<FamilyTarget<unknown>, 'client' | 'block'> {
+  /** Tokens that the caller names, checksummed: a family may know them as its own. @default none */
+  readonly named?: readonly Address[]
+}
 
 /** A request to one endpoint. */
 export interface HoldingsRequest {

@@ -84,10 +84,10 @@ export function createAssetReader(options: {
 
   /** Creates the read of one endpoint, once families have resolved what to read. */
   async function createAttempt(query: ChainQuery, cachedTokens: ReadonlySet<Address>, work: Work) {
-    const { client, wallet, block } = query
+    const { client, wallet, tokens, block } = query
     const chainFamilies = families.filter(({ chainIds }) => chainIds.has(client.chain.id))
     const opened = await Promise.all(
-      chainFamilies.map((family) => family.open(wallet, { client, ...(block && { block }) }, work)),
+      chainFamilies.map((family) => family.open(wallet, { client, named: tokens, ...(block && { block }) }, work)),
     )
     const holdingsReads = opened.filter((read) => read !== undefined)
     return (endpoint: Endpoint, within: Work) =>
