@@ -9,6 +9,7 @@ import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
 import { SLIPSTREAM } from './slipstream/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
+import { VAULTS } from './vaults/mod.ts'
 
 /** All protocols that are served: one line each. */
 export const FAMILIES: readonly Family[] = [
@@ -21,6 +22,7 @@ export const FAMILIES: readonly Family[] = [
   COMPOUND_V3,
   MORPHO_BLUE,
   MORPHO_MIDNIGHT,
+  VAULTS,
   KAMINO,
 ]
 

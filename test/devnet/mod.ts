@@ -17,6 +17,7 @@ import { createSend, type Send } from './transaction.ts'
 import { createUniswapV3, type UniswapV3 } from './uniswap_v3.ts'
 import { addUniswapV4, type UniswapV4 } from './uniswap_v4/mod.ts'
 import { placeUniswapV4 } from './uniswap_v4/place.ts'
+import { addVaults, type VAULT_WALLET } from './vaults/mod.ts'
 
 const CHAIN_ID_DEFAULT = 1
 
@@ -48,6 +49,8 @@ export interface Devnet extends Scenario {
   aaveV4(): Promise<AaveV4Devnet>
   /** A market of Compound V3 with a lender and a borrower, as real contracts answered elsewhere; built once. */
   compoundV3(): Promise<typeof COMET_WALLETS>
+  /** A vault in which the wallet has something, as a state. */
+  vaults(): Promise<typeof VAULT_WALLET>
   /** Pools of every kind in Uniswap V4; built once. */
   uniswapV4(): Promise<UniswapV4>
   /** Makes a feed answer `answer` (8 decimals), last updated at a Unix second; without one it is always fresh. */
@@ -125,6 +128,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         compoundV3 ??= addCompoundV3({ rpc, send })
         return compoundV3
       },
+      vaults: () => addVaults(rpc),
       uniswapV4: () => {
         uniswapV4 ??= addUniswapV4(builder)
         return uniswapV4

@@ -121,6 +121,7 @@ export const NEVER_READ = {
     'debts in Aave V2 and its forks',
     'positions in exchanges on Algebra, Ramses and its forks',
     'tokens in no list',
+    'vaults in no table, unless tokens names one that Morpho made',
     'position NFTs held by other contracts, except by MasterChefs of PancakeSwap V3 and gauges of Slipstream',
     'ERC-6909 claims on the pool manager of Uniswap V4',
   ],

@@ -146,6 +146,7 @@ async function listQuestions(
   const aave = await devnet.aave()
   const { wallet: debtor } = await devnet.aaveV4()
   const comet = await devnet.compoundV3()
+  const depositor = await devnet.vaults()
   const { provider, retired } = devnet.wallets
   await placeNames(devnet)
   // As in the demo, so that the same requests are answered there.
@@ -211,6 +212,12 @@ async function listQuestions(
       '/v1/lending/morpho-blue/position/{chain_id}/yield',
       `/v1/lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`,
     ),
+    get('/v1/positions/vaults', `/v1/positions/vaults?wallet=${depositor}`),
+    {
+      operation: 'POST /v1/positions/vaults/batch',
+      target: '/v1/positions/vaults/batch',
+      body: { wallets: [depositor, provider] },
+    },
     get('/v1/lending/kamino', `/v1/lending/kamino?wallet=${WALLET}`),
     {
       operation: 'POST /v1/lending/kamino/batch',

@@ -1,0 +1,54 @@
+import * as v from 'valibot'
+import { evmAddress } from '../../http/request/input.ts'
+import { once } from '../../lib/memoize.ts'
+import { address, defineFamily, findDuplicates } from '../contract.ts'
+import type { Watchable } from '../watch.ts'
+import { createHoldingsReader } from './holdings.ts'
+import { VAULT_FIGURES } from './present/present.ts'
+import { listVaults } from './read/abi.ts'
+import { createVaultReader, nameVaults } from './read/read.ts'
+import { createRoutes } from './routes.ts'
+import { ENTRY_KINDS, VAULT_ENTRIES } from './table.ts'
+import { createWatcher } from './watch.ts'
+
+/** Description of the family's subject: a wallet in a vault. */
+const WATCHABLE: Watchable = {
+  subject: () => v.strictObject({ wallet: evmAddress, vault: evmAddress }),
+  figures: VAULT_FIGURES,
+  events: [],
+  answerPath: ({ wallet }, chainId, blockNumber) =>
+    `/v1/positions/vaults?wallet=${wallet}&chain_id=${chainId}&at_block=${blockNumber}`,
+}
+
+/** Shares of vaults that are worth an amount of one token (ERC-4626). */
+export const VAULTS = defineFamily({
+  name: 'vaults',
+  aliases: [],
+  network: 'evm',
+  entries: {
+    vaults: v.optional(v.array(v.strictObject({ address, kind: v.optional(v.picklist(ENTRY_KINDS), 'erc4626') }))),
+  },
+  builtIn: VAULT_ENTRIES,
+  getSetting: ({ vaults }) => vaults,
+  listKeys: { vaults: 'address' },
+  listContracts: (entries) => listVaults(entries).map((vault) => ({ address: vault.address, name: vault.address })),
+  findMistakes: (entries, chainId) =>
+    findDuplicates(entries.map((entry) => entry.address)).map(
+      (duplicate) => `vault ${duplicate} of chain ${chainId} is described twice`,
+    ),
+  routes({ chainIds, settings, connect }) {
+    const reader = once(() => createVaultReader({ ...connect(), deployments: settings }))
+    return createRoutes({ chainIds, reader })
+  },
+  holdings: ({ settings, connect }) => createHoldingsReader(createVaultReader({ ...connect(), deployments: settings })),
+  watch: ({ settings, connect }) => ({
+    ...WATCHABLE,
+    watcher: () => createWatcher({ ...connect(), deployments: settings }),
+  }),
+  contracts({ settings, ...setup }) {
+    const reader = createVaultReader({ ...setup, deployments: settings })
+    return [...reader.targets.values()]
+      .flatMap((target) => nameVaults(target) ?? [])
+      .map((target) => ({ read: (wallet, work) => reader.read([wallet], { targets: [target], work }) }))
+  },
+})

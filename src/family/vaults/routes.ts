@@ -1,0 +1,151 @@
+import * as v from 'valibot'
+import type { Address } from 'viem'
+import type { WithExpiry } from '../../chain/block_cache.ts'
+import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
+import { chainIdNumber, walletList } from '../../http/request/batch.ts'
+import {
+  configuredChainId,
+  documented,
+  evmAddress,
+  evmWallet,
+  limit,
+  moment,
+  momentFields,
+  momentRule,
+  page,
+} from '../../http/request/input.ts'
+import type { Charge } from '../../http/route/charge.ts'
+import { createPagination, slicePage } from '../../http/route/page.ts'
+import { receipt } from '../../http/route/receipt.ts'
+import { defineRoute, type Reply, type Route } from '../../http/route/route.ts'
+import type { Work } from '../../lib/async/work.ts'
+import { EVM_ADDRESS } from '../../lib/text/text_format.ts'
+import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../moment.ts'
+import { presentPosition, presentSilent } from './present/present.ts'
+import { type PresentedRow, vaultsOutput } from './present/schema.ts'
+import type { VaultsRead } from './read/position.ts'
+import { nameVaults, type VaultReader } from './read/read.ts'
+
+const NAME = 'vaults'
+const CHARGE: Charge = { credits: 2, per: 'vault that the wallet has something in', terms: 'counted before pagination' }
+
+interface Filter extends Moment {
+  readonly chain_id?: number | undefined
+  readonly vaults?: readonly Address[] | undefined
+}
+
+/** Most vaults that a caller may name. */
+const NAMED_MAX = 25
+const EXPECTED_VAULTS = `expected 1 to ${NAMED_MAX} EVM addresses with commas between them`
+
+/** Schema of addresses; removes duplicates. */
+const namedVaults = v.pipe(
+  v.string(EXPECTED_VAULTS),
+  v.transform((text) => text.split(',')),
+  v.array(evmAddress, EXPECTED_VAULTS),
+  v.transform((addresses) => [...new Set(addresses)]),
+  v.maxLength(NAMED_MAX, EXPECTED_VAULTS),
+  v.metadata({ lengthMax: TARGET_LENGTH_MAX }),
+  documented({
+    type: 'string',
+    description:
+      `Up to ${NAMED_MAX} addresses of vaults, separated by commas, that are read besides those of the table: a MetaMorpho ` +
+      'or a Morpho Vault V2 whose factory made it. Others are left out.',
+    examples: ['0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB'],
+  }),
+)
+
+/** Creates the list and the batch; `chainIds` are all configured chains, with vaults or without. */
+export function createRoutes(options: {
+  readonly chainIds: readonly number[]
+  readonly reader: () => VaultReader
+}): readonly Route[] {
+  const { chainIds, reader } = options
+  const common = {
+    errors: [503],
+    output: vaultsOutput,
+    charge: CHARGE,
+    count: ({ charged }: MatchingRows) => charged,
+    untilMs: ({ reads }: MatchingRows, query: Moment) => (isNow(query) ? getEarliestExpiryMs(reads) : 0),
+  } as const
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/v1/positions/vaults',
+      operation: 'vault_positions',
+      summary:
+        'Lists what a wallet has in vaults whose shares are worth an amount of one token (ERC-4626): shares, their worth ' +
+        'and what of it can be withdrawn now.',
+      input: v.pipe(
+        v.object({
+          wallet: evmWallet,
+          chain_id: v.optional(configuredChainId(chainIds)),
+          vaults: v.optional(namedVaults),
+          ...moment,
+          ...receipt,
+          page,
+          limit,
+        }),
+        momentRule(),
+      ),
+      read: ({ wallet, ...filter }, { work }) => readRows(reader(), { wallets: [wallet], filter }, work),
+      present: (result, paged, { url }) => presentRows(result, { ...paged, url }),
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/v1/positions/vaults/batch',
+      operation: 'vault_batch',
+      summary: 'Lists what many wallets have in vaults, with the rows of the list.',
+      input: v.object({ page, limit, ...receipt }),
+      body: v.pipe(
+        v.strictObject({
+          wallets: walletList(evmAddress, { what: 'EVM addresses', format: EVM_ADDRESS }),
+          chain_id: v.optional(chainIdNumber(chainIds)),
+          ...momentFields,
+        }),
+        momentRule(),
+      ),
+      read: ({ wallets, ...filter }, { work }) => readRows(reader(), { wallets, filter }, work),
+      present: (result, paged, { url }) => presentRows(result, { ...paged, url }),
+    }),
+  ]
+}
+
+/** Rows by requested wallet, then by ascending chain; and all reads for them. */
+interface MatchingRows {
+  readonly reads: readonly WithExpiry<VaultsRead>[]
+  readonly rows: readonly PresentedRow[]
+  /** Rows of vaults that answer. */
+  readonly charged: number
+}
+
+async function readRows(
+  reader: VaultReader,
+  { wallets, filter }: { readonly wallets: readonly Address[]; readonly filter: Filter },
+  work: Work,
+): Promise<MatchingRows> {
+  const configured = filterTargets(reader.targets, { chainId: filter.chain_id, what: NAME })
+  const targets = configured.flatMap((target) => nameVaults(target, filter.vaults) ?? [])
+  const options = { targets, moment: filter, past: reader.past, work }
+  const reads = await readAt(options, (resolved) => reader.read(wallets, { targets: resolved, work }))
+  const order = new Map(wallets.map((wallet, index) => [wallet.toLowerCase(), index]))
+  const getRank = ({ wallet }: PresentedRow): number => order.get(wallet.toLowerCase()) ?? 0
+  const positions = reads.flatMap((read) => read.positions.map(presentPosition))
+  const silent = reads.flatMap((read) => read.silent.map(presentSilent))
+  const rows = [...positions, ...silent].sort((a, b) => getRank(a) - getRank(b) || a.chain_id - b.chain_id)
+  return { reads, rows, charged: positions.length }
+}
+
+function presentRows(
+  { reads, rows }: MatchingRows,
+  { page: number, limit: size, url }: { readonly page: number; readonly limit: number; readonly url: URL },
+): Reply {
+  const paged = { page: number, limit: size }
+  return {
+    data: slicePage(rows, paged),
+    pagination: createPagination({ ...paged, total: rows.length, url }),
+    asOf: toAsOf(reads),
+  }
+}
