@@ -41,10 +41,10 @@ export function exitVault(position: PlacedVault, wallet: Address): HoldingExit {
 
   function redeem(): HoldingStep[] {
     const all = toStep(encodeCall(REDEEM, shares, wallet, wallet), 'shares')
-    const { amount = 0n } = getWithdrawable(position) ?? {}
+    const { amount = 0n, limitedBy } = getWithdrawable(position) ?? {}
     if (amount === 0n) return [all]
     const part = toStep(encodeCall(WITHDRAW, amount, wallet, wallet), 'shares')
-    return [all, { ...part, isFallback: true, because: 'no_liquidity' }]
+    return [all, { ...part, isFallback: true, because: limitedBy === 'liquidity' ? 'no_liquidity' : 'paused' }]
   }
 
   const hasSilo = getSiloAssets(position) !== undefined
