@@ -7,6 +7,7 @@ import { MORPHO_BLUE } from './morpho_blue/mod.ts'
 import { MORPHO_MIDNIGHT } from './morpho_midnight/mod.ts'
 import { ORCA_WHIRLPOOL } from './orca_whirlpool/mod.ts'
 import { SLIPSTREAM } from './slipstream/mod.ts'
+import { UNISWAP_V2 } from './uniswap_v2/mod.ts'
 import { UNISWAP_V3 } from './uniswap_v3/mod.ts'
 import { UNISWAP_V4 } from './uniswap_v4/mod.ts'
 import { VAULTS } from './vaults/mod.ts'
@@ -22,6 +23,7 @@ export const FAMILIES: readonly Family[] = [
   COMPOUND_V3,
   MORPHO_BLUE,
   MORPHO_MIDNIGHT,
+  UNISWAP_V2,
   VAULTS,
   KAMINO,
 ]

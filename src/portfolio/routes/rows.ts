@@ -122,6 +122,7 @@ export const NEVER_READ = {
     'positions in exchanges on Algebra, Ramses and its forks',
     'tokens in no list',
     'vaults in no table, unless tokens names one that Morpho made',
+    'pairs of Uniswap V2 that tokens does not name, and pairs of its forks',
     'position NFTs held by other contracts, except by MasterChefs of PancakeSwap V3 and gauges of Slipstream',
     'ERC-6909 claims on the pool manager of Uniswap V4',
   ],
