@@ -15,7 +15,7 @@ import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
 import { countedChains, createChain, createClient, DEPLOYMENTS, findPosition, patient, readWallets } from './support.ts'
 
-const RANDOM_COUNT = caseCount(300, 80)
+const RANDOM_COUNT = caseCount(150, 60)
 const NAMES = Object.keys(MARKETS) as MarketName[]
 const WAD = 10n ** 18n
 const NO_DEBT = 2n ** 256n - 1n
