@@ -274,33 +274,37 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(await overflow(page)).toEqual([0, 0])
   }, 120_000)
 
-  test('an answer that cannot be drawn is said, and the rest stays; "Look" reads the same wallet again, with its time', async () => {
-    const page = await stage.open()
-    await page.addInitScript(`sessionStorage.setItem('${KEY}', '${stage.scene.accounts.keys.main}')`)
-    // As of a service of another release.
-    await page.route('**/v1/portfolio/balance?*', (route) => route.fulfill({ json: { data: {} } }))
-    const long = 'W'.repeat(64)
-    await page.route('**/v1/positions/uniswap-v3?*', async (route) => {
-      const response = await route.fetch()
-      const body = (await response.text()).replaceAll(/"symbol":"[^"]+"/g, `"symbol":"${long}"`)
-      await route.fulfill({ response, body })
-    })
-    await openLink(page, `${stage.scene.url}${wallet('provider')}`)
-    await page.getByText('This cannot be drawn').waitFor()
-    await page.locator('.position').first().waitFor()
-    expect(await page.locator('.position h4').first().innerText()).toContain(long)
-    expect(await overflow(page)).toEqual([0, 0])
-    expect(await page.locator('.summary').innerText()).toMatch(
-      /read at \d+ blocks?, [A-Z][a-z]+ \d+, 20\d\d, \d\d:\d\d UTC, for/,
-    )
-    await answered(page)
-    const lists = () => stage.requests.filter((address) => address.includes('v1/positions/uniswap-v3?')).length
-    const before = lists()
-    await page.getByRole('button', { name: 'Look' }).click()
-    while (lists() < 2 * before) await page.waitForTimeout(50)
-    await answered(page)
-    expect(lists()).toBe(2 * before)
-  }, 60_000)
+  testFully(
+    'an answer that cannot be drawn is said, and the rest stays; "Look" reads the same wallet again, with its time',
+    async () => {
+      const page = await stage.open()
+      await page.addInitScript(`sessionStorage.setItem('${KEY}', '${stage.scene.accounts.keys.main}')`)
+      // As of a service of another release.
+      await page.route('**/v1/portfolio/balance?*', (route) => route.fulfill({ json: { data: {} } }))
+      const long = 'W'.repeat(64)
+      await page.route('**/v1/positions/uniswap-v3?*', async (route) => {
+        const response = await route.fetch()
+        const body = (await response.text()).replaceAll(/"symbol":"[^"]+"/g, `"symbol":"${long}"`)
+        await route.fulfill({ response, body })
+      })
+      await openLink(page, `${stage.scene.url}${wallet('provider')}`)
+      await page.getByText('This cannot be drawn').waitFor()
+      await page.locator('.position').first().waitFor()
+      expect(await page.locator('.position h4').first().innerText()).toContain(long)
+      expect(await overflow(page)).toEqual([0, 0])
+      expect(await page.locator('.summary').innerText()).toMatch(
+        /read at \d+ blocks?, [A-Z][a-z]+ \d+, 20\d\d, \d\d:\d\d UTC, for/,
+      )
+      await answered(page)
+      const lists = () => stage.requests.filter((address) => address.includes('v1/positions/uniswap-v3?')).length
+      const before = lists()
+      await page.getByRole('button', { name: 'Look' }).click()
+      while (lists() < 2 * before) await page.waitForTimeout(50)
+      await answered(page)
+      expect(lists()).toBe(2 * before)
+    },
+    60_000,
+  )
 
   test('nothing is spent without a press: neither by a link nor by scrolling nor twice', async () => {
     const { wallets } = await stage.scene.devnet.aave()
@@ -357,38 +361,42 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
     expect(listAsked().slice(before)).toEqual([])
   }, 90_000)
 
-  test('what the wallet would get if it left now, what is blocked and why, and money from elsewhere, for one press', async () => {
-    const { wallets } = await stage.scene.devnet.aave()
-    const page = await look(`#wallet=${wallets.paused}`)
-    await answered(page)
-    const listPaid = () => stage.requests.filter((address) => address.includes('/v1/portfolio/exit?'))
-    const offer = page.getByRole('button', { name: 'If you left Ethereum now 15 credits' })
-    await offer.waitFor()
-    expect(listPaid()).toEqual([])
-    await offer.click()
-    const card = page.getByRole('article', { name: 'If you left Ethereum now' })
-    const blocked = card.getByRole('group', { name: 'What is blocked' })
-    await blocked.waitFor()
-    const { data } = await call(`v1/portfolio/exit?wallet=${wallets.paused}&chain_id=1`)
-    const exact = async () => (await card.locator('.facts .figure-all').allTextContents()).slice(0, 3)
-    expect(await exact()).toEqual(['arrives_usd', 'book_usd', 'blocked_usd'].map((figure) => `${data[figure]} USD`))
-    const isBlocked = ({ blocked_by }: Json) => blocked_by !== null
-    const reasons = data.rows.filter(isBlocked).map(({ blocked_by, detail }: Json) => {
-      return `${blocked_by.replaceAll('_', ' ')} ${detail}`
-    })
-    expect(reasons.length).toBeGreaterThan(1)
-    expect(await blocked.locator('td.words').allTextContents()).toEqual(reasons)
-    expect(await card.innerText()).toContain('Debts are repaid first')
-    const lent = data.outside.map(({ amount, token }: Json) => `${amount.amount} ${token.symbol}`)
-    expect(lent.length).toBeGreaterThan(0)
-    expect(await card.locator('p .figure-all').allTextContents()).toEqual(lent)
-    await card.getByText(/^\d+ rows? that arrives?$/).click()
-    expect(await card.getByRole('group', { name: 'What arrives' }).innerText()).toContain('WETH')
-    expect(await card.locator('.proof').innerText()).toContain('15 credits')
-    expect(listPaid()).toHaveLength(1)
-    expect(await audit(page, { dark: true })).toEqual([])
-    expect(await overflow(page)).toEqual([0, 0])
-  }, 60_000)
+  testFully(
+    'what the wallet would get if it left now, what is blocked and why, and money from elsewhere, for one press',
+    async () => {
+      const { wallets } = await stage.scene.devnet.aave()
+      const page = await look(`#wallet=${wallets.paused}`)
+      await answered(page)
+      const listPaid = () => stage.requests.filter((address) => address.includes('/v1/portfolio/exit?'))
+      const offer = page.getByRole('button', { name: 'If you left Ethereum now 15 credits' })
+      await offer.waitFor()
+      expect(listPaid()).toEqual([])
+      await offer.click()
+      const card = page.getByRole('article', { name: 'If you left Ethereum now' })
+      const blocked = card.getByRole('group', { name: 'What is blocked' })
+      await blocked.waitFor()
+      const { data } = await call(`v1/portfolio/exit?wallet=${wallets.paused}&chain_id=1`)
+      const exact = async () => (await card.locator('.facts .figure-all').allTextContents()).slice(0, 3)
+      expect(await exact()).toEqual(['arrives_usd', 'book_usd', 'blocked_usd'].map((figure) => `${data[figure]} USD`))
+      const isBlocked = ({ blocked_by }: Json) => blocked_by !== null
+      const reasons = data.rows.filter(isBlocked).map(({ blocked_by, detail }: Json) => {
+        return `${blocked_by.replaceAll('_', ' ')} ${detail}`
+      })
+      expect(reasons.length).toBeGreaterThan(1)
+      expect(await blocked.locator('td.words').allTextContents()).toEqual(reasons)
+      expect(await card.innerText()).toContain('Debts are repaid first')
+      const lent = data.outside.map(({ amount, token }: Json) => `${amount.amount} ${token.symbol}`)
+      expect(lent.length).toBeGreaterThan(0)
+      expect(await card.locator('p .figure-all').allTextContents()).toEqual(lent)
+      await card.getByText(/^\d+ rows? that arrives?$/).click()
+      expect(await card.getByRole('group', { name: 'What arrives' }).innerText()).toContain('WETH')
+      expect(await card.locator('.proof').innerText()).toContain('15 credits')
+      expect(listPaid()).toHaveLength(1)
+      expect(await audit(page, { dark: true })).toEqual([])
+      expect(await overflow(page)).toEqual([0, 0])
+    },
+    60_000,
+  )
 
   test('a chain that cannot be read is named with advice, and the others answer', async () => {
     const page = await look(wallet('empty'))
