@@ -19,7 +19,7 @@ import { FINAL_DEPTH, makeNode, type Node } from './node.ts'
 
 const never = createWork(new AbortController().signal)
 /** Seeds of one run; a test of the goal itself sets 10,000. */
-const SEEDS = Number(process.env['LIES_SEEDS'] ?? caseCount(100, 25))
+const SEEDS = Number(process.env['LIES_SEEDS'] ?? caseCount(100, 16))
 const FIRST_SEED = Number(process.env['LIES_FIRST'] ?? 1)
 /** Worlds that live at the same time. */
 const AT_ONCE = 4

@@ -109,7 +109,7 @@ async function simulate(seed: number): Promise<void> {
   }
 }
 
-const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? caseCount(1_000))
+const SEEDS = Number(process.env['HISTORY_SEEDS'] ?? caseCount(1_000, 64))
 
 /** All of them are the work of a minute: no test may take that long beside others. */
 const PARTS = 8

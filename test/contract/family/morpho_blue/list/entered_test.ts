@@ -6,6 +6,7 @@ import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
 import { CALLS, MORPHO } from '../../../../devnet/morpho_blue/calls.ts'
 import type { MorphoDevnet } from '../../../../devnet/morpho_blue/mod.ts'
+import { IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { readLogs } from '../../../../support/family/aave_v3/event/support.ts'
@@ -192,6 +193,8 @@ test('the list is complete if one of two endpoints omits any log', async () => {
   const liar: LogProxy = startLogProxy(devnet.rpcUrl)
   const seen: Record<string, number> = {}
   for (const [index, lost] of logs.entries()) {
+    // One of three, and each with `SEEDS=full`.
+    if (!IS_FULL && index % 3 > 0) continue
     // A wallet that borrows has pledged before: what is lost of both is found by the other endpoint alone.
     liar.drop((log) => log.transactionHash === lost.transactionHash || log.topics[1] === lost.topics[1])
     const urls = [liar.url, devnet.rpcUrl]

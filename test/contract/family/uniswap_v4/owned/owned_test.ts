@@ -21,7 +21,7 @@ const NEXT_ID_SLOT = '0x8'
 const NO_LOGS: Fault = { kind: 'error', error: { code: -32_601, message: 'the method eth_getLogs does not exist' } }
 const patient = createWork(new AbortController().signal)
 
-const PAST_BLOCKS = caseCount(50, 14)
+const PAST_BLOCKS = caseCount(50, 8)
 
 let devnet: Devnet
 let v4: UniswapV4
