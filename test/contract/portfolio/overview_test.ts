@@ -12,6 +12,7 @@ import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { usdToRaw } from '../../devnet/scenario.ts'
 import { swapCall } from '../../devnet/uniswap_v3_calls.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
+import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
@@ -106,7 +107,8 @@ async function askLending(wallet: Address): Promise<readonly WireLending[]> {
 }
 
 describe('worth', () => {
-  test.each(Object.entries({ ...WALLETS, borrower: AAVE_WALLETS.borrower }))(
+  // Every second of them, and each with `SEEDS=full`.
+  test.each(Object.entries({ ...WALLETS, borrower: AAVE_WALLETS.borrower }).filter((_, no) => IS_FULL || no % 2 === 0))(
     'of %s is that of its balance, in all and by protocol and chain',
     async (_, wallet) => {
       const { portfolio } = setUp()

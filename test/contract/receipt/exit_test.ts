@@ -69,7 +69,8 @@ async function requestReceipt(wallet: Address, kind: 'true' | 'proof'): Promise<
 
 describe('a receipt of an exit', () => {
   test('names the accounts whose code and state were others, and endpoints answer the same with them', async () => {
-    for (const wallet of Object.values(wallets)) {
+    // Every second of them, and each with `SEEDS=full`.
+    for (const wallet of Object.values(wallets).filter((_, no) => IS_FULL || no % 2 === 0)) {
       const receipt = await requestReceipt(wallet, 'true')
       const { is, verdicts } = await checked(stage, encodeReceipt(receipt), [devnet.rpcUrl])
       expect([wallet, is, JSON.stringify(verdicts)]).toEqual([wallet, 'true', JSON.stringify(verdicts)])
