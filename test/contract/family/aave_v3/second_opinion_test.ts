@@ -11,12 +11,11 @@ import type { ChainRead, Position } from '../../../../src/family/aave_v3/read/po
 import { netApy, weightedApy } from '../../../../src/finance/math/lending.ts'
 import { formatRational, type Rational, rational } from '../../../../src/lib/number/rational.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
-import { caseCount } from '../../../support/cases.ts'
 import { secondOpinion } from './second_opinion.ts'
 import { createChain, createClient, readWallets } from './support.ts'
 
 const MARKETS = ['main', 'lido', 'etherfi'] as const
-const RANDOM_COUNT = caseCount(150, 90)
+const RANDOM_COUNT = 150
 /** The library calculates with floats of 20 digits, and with an average threshold that is not cut to basis points. */
 const RELATIVE = 1e-9
 
