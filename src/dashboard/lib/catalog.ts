@@ -113,11 +113,11 @@ function listLending(paths: Readonly<Record<string, Path>>): Lending[] {
     })
 }
 
-/** Returns one entry if the family is served, else none. `protocol`: last segment of its path. */
+/** Returns one entry if the family is served and its positions have ids, else none. `protocol`: last segment of its path. */
 function listLiquidity(paths: Readonly<Record<string, Path>>, protocol: string) {
   const list = paths[`/v1/positions/${protocol}`]
-  if (list === undefined) return []
   const position = paths[`/v1/positions/${protocol}/{id}`]
+  if (list === undefined || position === undefined) return []
   const pnl = paths[`/v1/positions/${protocol}/{id}/pnl`]
   const events = paths[`/v1/positions/${protocol}/{id}/events`]
   return [

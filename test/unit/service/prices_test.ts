@@ -66,17 +66,15 @@ test('one number defines the charge, the document, the tool, README and the page
   expect(await pricesOnPages(document)).toEqual({
     liquidity: [
       expect.objectContaining({
-        protocol: 'uniswap-v3',
-        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
-      }),
-      expect.objectContaining({
-        protocol: 'uniswap-v4',
-        credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
-      }),
-      expect.objectContaining({
         protocol: 'orca-whirlpool',
         credits: { open: 15, closed: 1, pnl: 0, pnlOfClosed: 0, events: 0, single: 2, full: 15 },
       }),
+      ...['slipstream', 'uniswap-v3', 'uniswap-v4'].map((protocol) =>
+        expect.objectContaining({
+          protocol,
+          credits: { open: 15, closed: 1, pnl: 77, pnlOfClosed: 4, events: 1, single: 2, full: 15 },
+        }),
+      ),
     ],
     position: 15,
     aave: 15,
@@ -95,5 +93,6 @@ test('one number defines the charge, the document, the tool, README and the page
     trigger: 1,
     triggers: 1,
     webhooks: 1,
+    messages: 1,
   })
 })
