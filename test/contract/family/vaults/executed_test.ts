@@ -67,17 +67,22 @@ beforeAll(async () => {
 }, LIMIT_MS)
 afterAll(() => chain?.anvil.stop(), LIMIT_MS)
 
-async function readHoldings(wallet: Address) {
+/** A reader of both vaults, and of others that do not stand. */
+function createReader(absent: readonly Address[] = []) {
   const entries: readonly VaultEntry[] = [
+    ...absent.map((address) => ({ address, kind: 'erc4626' as const })),
     { address: plain, kind: 'erc4626' },
     { address: silo, kind: 'silo' },
   ]
-  const parts = {
+  return createVaultReader({
     clients: new Map([[1, chain.client]]),
     deployments: new Map([[1, entries]]),
     clock: systemClock,
-  }
-  const read = await createHoldingsReader(createVaultReader(parts)).open(wallet, { client: chain.client }, patient)
+  })
+}
+
+async function readHoldings(wallet: Address) {
+  const read = await createHoldingsReader(createReader()).open(wallet, { client: chain.client }, patient)
   if (read === undefined) throw new Error('Expected vaults')
   return await chain.client.read((endpoint, work) => read({ endpoint, positionsMax: 100 }, work), { work: patient })
 }
@@ -166,6 +171,31 @@ test(
     // Without a cooldown both pay at once.
     await send([{ from: BANK, to: silo, data: encode('setCooldownDuration', 0) }])
     for (const { told: free, arrived: paid } of await leave(wallet)) expect(paid).toBe(free ?? -1n)
+  },
+  LIMIT_MS,
+)
+
+test(
+  'many wallets in several pages have what each has alone',
+  async () => {
+    const others = Array.from({ length: 497 }, (_, index) => toWalletAddress(`other ${index}`))
+    const wallets = [WALLETS[0], ...others.slice(0, 300), WALLETS[1], ...others.slice(300), WALLETS[2]]
+    const absent = ['one', 'two', 'three', 'four'].map((name) => toWalletAddress(`absent vault ${name}`))
+    const reader = createReader(absent)
+    const targets = [...reader.targets.values()]
+    const readPositions = async (asked: readonly Address[]) => {
+      const [read] = await reader.read(asked, { targets, work: patient })
+      expect(read?.silent).toEqual([])
+      return (read?.positions ?? []).map(({ wallet, listed, shares, assets }) => [
+        wallet,
+        listed.address,
+        shares,
+        assets,
+      ])
+    }
+    const alone = await Promise.all(WALLETS.map((wallet) => readPositions([wallet])))
+    expect(await readPositions(wallets)).toEqual(alone.flat())
+    expect(alone.flat()).toHaveLength(6)
   },
   LIMIT_MS,
 )
