@@ -205,8 +205,9 @@ async function addRest(demo: {
     await tradePools(v4, DEMO_V4_POOLS)
     // Last: what it deploys would give others new addresses.
     await placeNames(devnet)
+    const depositor = await devnet.vaults()
     progress('The rest is ready')
-    say(restInstructions(service, { devnet, morpho, aave, aaveV4, comet }))
+    say(restInstructions(service, { devnet, morpho, aave, aaveV4, comet, depositor }))
     await mineOn(devnet, signal)
   } catch (error) {
     // A chain that is stopping, or has died, does not answer; its supervisor reports that better.
@@ -316,12 +317,14 @@ function restInstructions(
     aave,
     aaveV4,
     comet,
+    depositor,
   }: {
     readonly devnet: Devnet
     readonly morpho: MorphoDevnet
     readonly aave: AaveDevnet
     readonly aaveV4: AaveV4Devnet
     readonly comet: typeof COMET_WALLETS
+    readonly depositor: string
   },
 ): string {
   const curl = (target: string) => `curl -s -H 'Authorization: Bearer ${apiKey}' '${url}/v1/${target}'`
@@ -338,6 +341,8 @@ A borrower on Compound V3, its market as it answered elsewhere:
   ${curl(`lending/compound-v3?wallet=${comet.borrower}`)}
 A borrower on Morpho Blue:
   ${curl(`lending/morpho-blue/position/1/yield?wallet=${morpho.wallets.borrower}&market_id=${morpho.markets.wethUsdc.id}`)}
+What a wallet has in a vault, which is OpenZeppelin's:
+  ${curl(`positions/vaults?wallet=${depositor}`)}
 Obligations on Kamino, their accounts made up and served by a stand-in for Solana:
   ${curl(`lending/kamino?wallet=${WALLET}`)}
 The same wallet's liquidity on Orca:

@@ -49,7 +49,7 @@ export interface Devnet extends Scenario {
   aaveV4(): Promise<AaveV4Devnet>
   /** A market of Compound V3 with a lender and a borrower, as real contracts answered elsewhere; built once. */
   compoundV3(): Promise<typeof COMET_WALLETS>
-  /** A vault in which the wallet has something, as a state. */
+  /** A vault in which the wallet has something; built once. The first time on a machine it is compiled, five seconds. */
   vaults(): Promise<typeof VAULT_WALLET>
   /** Pools of every kind in Uniswap V4; built once. */
   uniswapV4(): Promise<UniswapV4>
@@ -96,6 +96,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
     let compoundV3: Promise<typeof COMET_WALLETS> | undefined
     let morpho: Promise<MorphoDevnet> | undefined
     let uniswapV4: Promise<UniswapV4> | undefined
+    let vaults: Promise<typeof VAULT_WALLET> | undefined
     return {
       ...scenario,
       chainId,
@@ -128,7 +129,10 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         compoundV3 ??= addCompoundV3({ rpc, send })
         return compoundV3
       },
-      vaults: () => addVaults(rpc),
+      vaults: () => {
+        vaults ??= addVaults(builder)
+        return vaults
+      },
       uniswapV4: () => {
         uniswapV4 ??= addUniswapV4(builder)
         return uniswapV4

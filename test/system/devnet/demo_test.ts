@@ -55,13 +55,14 @@ describe('the demo', async () => {
       expect(full.data[0]).toContainKeys(['amounts', 'uncollected_fees', 'in_range'])
       expect(single.data).toMatchObject({ token_id: '1', wallet: WALLETS.provider, is_active: true })
 
-      const [v4, portfolio, aave, , comet, morpho, kamino, orca] = lending as [
+      const [v4, portfolio, aave, , comet, morpho, vaults, kamino, orca] = lending as [
         ListBody,
         SingleBody,
         AaveBody,
         AaveBody,
         AaveBody,
         SingleBody,
+        ListBody,
         AaveBody,
         ListBody,
       ]
@@ -74,6 +75,7 @@ describe('the demo', async () => {
         wallet: MORPHO_WALLETS.borrower,
         net_daily_interest_usd: expect.stringMatching(/^-0\.\d*[1-9]/),
       })
+      expect(vaults.data).toMatchObject([{ vault: { kind: 'erc4626' }, limited_by: null, reason: null }])
       expect(kamino.data).toMatchObject([{ positions: [{ obligation_address: OBLIGATION, healthFactor: '2.0000' }] }])
       expect(orca.data).toMatchObject([{ token_id: ORCA_MINT, in_range: true, usd: { token0_price: '150.000000' } }])
 

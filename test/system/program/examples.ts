@@ -146,11 +146,12 @@ async function listQuestions(
   const aave = await devnet.aave()
   const { wallet: debtor } = await devnet.aaveV4()
   const comet = await devnet.compoundV3()
-  const depositor = await devnet.vaults()
   const { provider, retired } = devnet.wallets
   await placeNames(devnet)
   // As in the demo, so that the same requests are answered there.
   const v4 = await mintEach(await devnet.uniswapV4(), { names: DEMO_V4_POOLS, owner: provider })
+  // Last: the bank's next contracts get other addresses.
+  const depositor = await devnet.vaults()
   const { everywhere, borrower } = aave.wallets
   const id = devnet.positions.inRange
   const kamino = `wallet=${WALLET}&market_address=${MARKET}`
