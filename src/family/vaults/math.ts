@@ -27,7 +27,7 @@ export interface RawVault {
   readonly asset: RawToken
   readonly usd: UsdAnswers
   readonly isPaused: boolean
-  /** How long shares of a silo take to leave, seconds; undefined where that does not apply. */
+  /** How long shares take to leave, seconds, if the vault tells; undefined if it does not. */
   readonly cooldownSec: bigint | undefined
   /** Assets that a Morpho Vault V2 holds itself; undefined if the asset does not tell. */
   readonly idle?: bigint | undefined
@@ -71,6 +71,8 @@ export function computeWithdrawable({ kind, vault, holding }: WithdrawalInput): 
   if (kind === 'silo' && vault.cooldownSec !== 0n) {
     return { amount: vault.cooldownSec === undefined ? undefined : 0n, limitedBy: 'cooldown' }
   }
+  // It may leave through a silo that its table row does not know of.
+  if (kind === 'erc4626' && (vault.cooldownSec ?? 0n) > 0n) return { amount: undefined, limitedBy: 'cooldown' }
   const limitedBy = vault.isPaused ? 'paused' : kind === 'window' ? 'cooldown' : 'liquidity'
   const most = vault.class === 'morpho_vault_v2' ? computeLiquidity(vault) : withdrawableMax
   if (most === undefined || assets === undefined) return { amount: undefined, limitedBy }

@@ -109,7 +109,7 @@ export function recordWorld(world: World, usd8: bigint): RecordedCall[] {
       const isMetaMorpho = each.kind.startsWith('metamorpho')
       return [
         recordCall(each.vault, 'asset', [], asset),
-        recordRefusal(each.vault, 'paused'),
+        ...(['paused', 'cooldownDuration'] as const).map((name) => recordRefusal(each.vault, name)),
         ...recordToken(each.vault, each.kind.slice(0, 12), DECIMALS.share),
         recordCall(asset, 'balanceOf', [each.vault], BigInt(own[0]?.idle ?? 0)),
         recordCall(REGISTRIES.metamorpho_factory, 'isMetaMorpho', [each.vault], isMetaMorpho),

@@ -203,7 +203,7 @@ contract Lens is LensPage, Tokens, Prices {
         beforeCall(page, priceGasMax(prices));
         page.cursor = writePrice(prices, asset, page.cursor);
         put(page, ask(page, at, IVault.paused.selector, 32) && word(page.answer) == 1 ? 1 : 0, 1);
-        optional(page, vault.kind == SILO && ask(page, at, IVault.cooldownDuration.selector, 32));
+        optional(page, ask(page, at, IVault.cooldownDuration.selector, 32));
         if (vault.class == VAULT_V2) {
             optional(page, ask1(page, asset, IVault.balanceOf.selector, uint160(at), 32));
             writeAdapter(page, at, asset, registries);

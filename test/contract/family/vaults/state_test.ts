@@ -46,6 +46,7 @@ function recordVault(vault: Address, worth: bigint | undefined, most: bigint) {
       : recordCall(vault, 'convertToAssets', [SHARES], worth),
     recordCall(vault, 'maxWithdraw', [WALLET], most),
     recordCall(vault, 'paused', [], false),
+    ...(vault === SILO ? [] : [recordRefusal(vault, 'cooldownDuration')]),
   ]
 }
 

@@ -17,6 +17,13 @@ test('a plain vault pays what maxWithdraw says, up to the worth of the shares', 
   }
 })
 
+test('of a plain vault that tells a cooldown it is not known what it pays', () => {
+  const compute = (cooldownSec: bigint) =>
+    computeWithdrawable({ kind: 'erc4626', vault: { ...VAULT, cooldownSec }, holding: HOLDING })
+  expect(compute(1n)).toEqual({ amount: undefined, limitedBy: 'cooldown' })
+  expect(compute(0n)).toBeUndefined()
+})
+
 test('a vault with a silo pays nothing at once while it has a cooldown, whatever maxWithdraw says', () => {
   const compute = (cooldownSec: bigint | undefined) =>
     computeWithdrawable({ kind: 'silo', vault: { ...VAULT, cooldownSec }, holding: HOLDING })
