@@ -1,5 +1,7 @@
 import * as v from 'valibot'
+import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import { evmAddress } from '../../http/request/input.ts'
+import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
 import { address, defineFamily, findDuplicates } from '../contract.ts'
 import type { Watchable } from '../watch.ts'
@@ -49,6 +51,14 @@ export const VAULTS = defineFamily({
     const reader = createVaultReader({ ...setup, deployments: settings })
     return [...reader.targets.values()]
       .flatMap((target) => nameVaults(target) ?? [])
-      .map((target) => ({ read: (wallet, work) => reader.read([wallet], { targets: [target], work }) }))
+      .map((target) => ({
+        async read(wallet, work) {
+          const [read] = await reader.read([wallet], { targets: [target], work })
+          const [silent] = read?.silent ?? []
+          if (silent === undefined) return
+          const cause = new ContractUnresponsiveError(`vault ${silent.listed.address} does not answer`)
+          throw new UnavailableError(`Cannot read chain ${silent.chainId}: ${cause.message}`, { cause })
+        },
+      }))
   },
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
 import { createHoldingsReader } from '../../../../src/family/vaults/holdings.ts'
+import { VAULTS } from '../../../../src/family/vaults/mod.ts'
 import { createVaultReader } from '../../../../src/family/vaults/read/read.ts'
 import type { VaultEntry } from '../../../../src/family/vaults/table.ts'
 import { createWatcher } from '../../../../src/family/vaults/watch.ts'
@@ -200,6 +201,21 @@ test.each(['override', 'deployless'] as const)(
       [PLAIN, String(WORTH)],
       [LOOP, undefined],
     ])
+  },
+  LIMIT_MS,
+)
+
+test(
+  'the doctor names a vault that does not answer',
+  async () => {
+    const parts = { clients: new Map([[1, chain.client]]), clock: systemClock }
+    const check = (vaults: readonly VaultEntry[]) => {
+      const [contract] = VAULTS.configure(new Map([[1, { vaults }]])).contracts(parts)
+      return contract?.read(WALLET, patient)
+    }
+    expect(await check(ENTRIES.slice(0, 1))).toBeUndefined()
+    const failure = (await check(ENTRIES)?.catch((error: Error) => error)) as Error | undefined
+    expect(failure?.message).toBe(`Cannot read chain 1: vault ${LOOP} does not answer`)
   },
   LIMIT_MS,
 )
