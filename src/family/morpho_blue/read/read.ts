@@ -2,17 +2,14 @@ import { hash } from 'node:crypto'
 import type { Hex } from 'viem'
 import type { Block } from '../../../chain/block.ts'
 import { createBlockCache, type WithExpiry } from '../../../chain/block_cache.ts'
-import { type LensAccess, type LensReading, readByLens } from '../../../chain/call/lens.ts'
-import { readPages } from '../../../chain/call/pages.ts'
 import type { Endpoint } from '../../../chain/rpc/client.ts'
-import type { FinanceChain, FinanceClient } from '../../../finance/chain.ts'
+import type { FinanceClient } from '../../../finance/chain.ts'
 import type { FirstBlocks } from '../../../finance/first_blocks.ts'
-import { getPriceSources } from '../../../finance/price/price_sources.ts'
 import type { Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { memoize } from '../../../lib/memoize.ts'
+import { createIsolatedReading } from '../../lending/read_isolated.ts'
 import { createHistoricalTargets, createTargets, type FamilyTarget, toReadOptions } from '../../moment.ts'
-import type { RawRead } from '../math/state.ts'
 import type { MorphoBlueDeployment } from '../table.ts'
 import { decodeLens, encodeRead, type MarketsQuery } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -46,8 +43,6 @@ export interface WalletRead {
 /** A target with the query. */
 type TargetQuery = MorphoBlueTarget & { readonly walletQuery: WalletMarketsQuery }
 
-type RawMarkets = Omit<RawRead, 'taken'>
-
 /** Reads positions in Morpho's markets. */
 export type PositionReader = ReturnType<typeof createPositionReader>
 
@@ -63,21 +58,21 @@ export function createPositionReader(options: {
   const limits = { entriesMax: CACHE_ENTRIES_MAX, bytesMax: CACHE_BYTES_MAX, getSize: getReadBytes }
   const cache = createBlockCache<WalletRead>({ clock, ...limits })
 
+  const createReading = createIsolatedReading({
+    topic: 'morpho_blue',
+    runtime: LENS_RUNTIME,
+    pageSizes: PAGE_SIZES,
+    lightMax: LIGHT_MARKETS_MAX,
+    encode: encodeRead,
+    decode: decodeLens,
+    clock,
+  })
+
   /** Creates the read of one endpoint. If `read`, which interprets the answer, throws, the endpoint has failed. */
-  function createAsk<T>(read: (raw: RawMarkets, query: MarketsQuery, chain: FinanceChain) => T) {
-    return async (endpoint: Endpoint, { walletQuery, ...target }: TargetQuery, work: Work): Promise<T> => {
-      const { chain } = target.client
-      const query = toMarketsQuery(target, walletQuery)
-      const reading: LensReading<T> = {
-        topic: 'morpho_blue',
-        runtime: LENS_RUNTIME,
-        chainId: chain.id,
-        at: target.block,
-        clock,
-        read: async (lens) => read(await readMarkets(lens, query, chain), query, chain),
-      }
-      return await readByLens(endpoint, reading, work)
-    }
+  function createAsk<T>(read: Parameters<typeof createReading<T>>[0]) {
+    const ask = createReading(read)
+    return (endpoint: Endpoint, { walletQuery, ...target }: TargetQuery, work: Work): Promise<T> =>
+      ask(endpoint, { target, query: toMarketsQuery(target, walletQuery) }, work)
   }
 
   const ask = createAsk((raw, query, chain): WalletRead => {
@@ -111,28 +106,6 @@ export function createPositionReader(options: {
       return cache.reuse({ ...toCacheKey(target, toMarketsQuery(target, walletQuery)), read }, work)
     },
   }
-}
-
-/** Reads all markets in pages at one block, usually one page. Throws as `readPages`. */
-async function readMarkets(
-  { mode: way, call, ...paging }: LensAccess,
-  query: MarketsQuery,
-  chain: FinanceChain,
-): Promise<RawMarkets> {
-  const { marketIds } = query
-  const sources = getPriceSources(chain)
-  const [{ page: first }, ...nextPages] = await readPages<RawRead>({
-    ...paging,
-    pageSize: PAGE_SIZES[way],
-    countMin: marketIds.length,
-    async read({ start, end, block }) {
-      const data = encodeRead({ ...query, marketIds: marketIds.slice(start, end) }, sources)
-      const answer = await call({ data, block, isLight: marketIds.length <= LIGHT_MARKETS_MAX })
-      return decodeLens(answer)
-    },
-    count: () => marketIds.length,
-  })
-  return { ...first, entries: [first, ...nextPages.map(({ page }) => page)].flatMap(({ entries }) => entries) }
 }
 
 function toMarketsQuery(target: MorphoBlueTarget, walletQuery: WalletMarketsQuery): MarketsQuery {
