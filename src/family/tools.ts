@@ -43,10 +43,13 @@ export const LENDING_TOOLS = {
   events: {
     name: 'list_lending_events',
     title: 'Lending events of a wallet',
-    description:
-      'What a wallet did in one market, newest first, valued at its block. The first call may be 503 while its history is read.',
+    description: 'What a wallet did in one market, newest first. At first it may be 503 while its history is read.',
   },
-  snapshots: { name: 'list_lending_snapshots', title: 'Daily lending snapshots of a wallet' },
+  snapshots: {
+    name: 'list_lending_snapshots',
+    title: 'Daily lending snapshots of a wallet',
+    description: 'What it had in one market at each UTC midnight.',
+  },
   yield: {
     name: 'read_lending_yield',
     title: 'Yield of one lending position',

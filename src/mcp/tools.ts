@@ -215,7 +215,7 @@ function createInputSchema(routes: readonly Route[]) {
     return [name, mergeFields(fields, codes)] as const
   })
   const required = names.filter((name) => fieldsByRoute.every((fields) => isRequired(fields, name)))
-  const protocol = { [PROTOCOL_FIELD]: { type: 'string', ...enumKeyword(codes), description: 'Protocol to ask.' } }
+  const protocol = { [PROTOCOL_FIELD]: { type: 'string', ...enumKeyword(codes), description: 'Protocol.' } }
   const isChosen = codes.length > 1
   return {
     type: 'object',
