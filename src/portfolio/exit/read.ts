@@ -6,6 +6,7 @@ import { simulateUnits } from '../../chain/call/exit/simulate.ts'
 import { type Endpoint, isUnavailable, type ReadOptions } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
+import { mapCooperatively } from '../../lib/async/cooperative.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
@@ -16,6 +17,8 @@ import { abandon, findAbandonment, getFreeExit } from './settle.ts'
 
 /** Most units that an exit executes, the worthiest: strangers can give a wallet any number of positions. */
 const UNITS_MAX = 300
+/** Units that are looked at in one turn of the event loop. */
+const UNITS_PER_TURN = 50
 /** Time limit over all calls and attempts, milliseconds. */
 const BUDGET_MS = 12_000
 /** Time after which nothing more is tried, and what there is is answered, milliseconds. */
@@ -126,10 +129,10 @@ async function readExit(
   units.sort((a, b) => b.worth - a.worth)
   const [tried, omitted] = [units.slice(0, UNITS_MAX), units.slice(UNITS_MAX)]
   const first = await run(tried.map(({ exit }) => exit))
-  const found = [
-    ...tried.map(({ exit, rows }, index) => attributeOutcome(exit, rows, first?.units[index] ?? UNSUPPORTED)),
-    ...omitted.map(({ exit, rows }) => omit(exit, rows, UNTRIED.omitted)),
-  ]
+  const attributed = await mapCooperatively(tried, UNITS_PER_TURN, ({ exit, rows }, index) =>
+    attributeOutcome(exit, rows, first?.units[index] ?? UNSUPPORTED),
+  )
+  const found = [...attributed, ...omitted.map(({ exit, rows }) => omit(exit, rows, UNTRIED.omitted))]
   const settled = await settle(found, run)
   const lines = new Map<Row, RowExit>(settled.units.flatMap((unit) => toLines(unit)))
   for (const row of rows) if (!lines.has(row)) lines.set(row, toUntried(row))

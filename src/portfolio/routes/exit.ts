@@ -6,6 +6,7 @@ import { findFeedToken } from '../../finance/chain.ts'
 import { configuredChainId, documented, evmAddress, moment, momentRule } from '../../http/request/input.ts'
 import { receipt } from '../../http/route/receipt.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
+import { yieldToEventLoop } from '../../lib/async/cooperative.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { CodedError } from '../../lib/error.ts'
 import { isBase58Address } from '../../lib/text/base58.ts'
@@ -98,7 +99,9 @@ export async function readWalletExit(
   const rows = classifyAssets(assets, { includeUnlisted: false })
   const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
   const [read] = reads
+  await yieldToEventLoop()
   const exit = await options.exits().read({ ...query, read, rows }, work)
+  await yieldToEventLoop()
   const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
   return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
 }

@@ -1,5 +1,6 @@
 import { type Address, concatHex, type Hex } from 'viem'
 import { startDeadline, untilAborted } from '../../../lib/async/abort.ts'
+import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import { forEachLimit } from '../../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../../lib/async/work.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -17,7 +18,7 @@ import { createStrikes, listSuspects, type Strikes } from './strike.ts'
 /** Units in the first call: 25 positions take 6 million gas, and seven times as much if each of them is hostile. */
 const PAGE_SIZE = 25
 /** Units in a later one, while the endpoint took all of those before and none was hostile. */
-const PAGE_SIZE_MAX = 100
+const PAGE_SIZE_MAX = 50
 /** Lenders that one call may ask. */
 const LENDERS_MAX = 8
 /** Calls with loans that run at a time. */
@@ -204,6 +205,8 @@ async function runQueue(
     for (const each of left) if (strikes?.isStruck(each.unit)) struck.add(each)
     left = left.filter((each) => !struck.has(each))
     const page = left.slice(0, pageSize)
+    // Each page takes milliseconds to encode, after another one was decoded.
+    await yieldToEventLoop()
     const results = await runOrRefuse(page, run)
     if (results.length === 0 && page.length > 1) {
       pageSize = Math.ceil(page.length / 2)

@@ -31,11 +31,11 @@ export async function callUnits(
     { unit, ownCall }: { readonly unit: ExitUnit; readonly ownCall: NonNullable<ExitUnit['ownCall']> },
     shared: Work,
   ): Promise<UnitOutcome> => {
-    const { to, data, decode } = ownCall
+    const { to, encode, decode } = ownCall
     const run = (steps: readonly StepOutcome[]): UnitOutcome => ({ kind: 'run', made: new Set(), steps })
     const gas = STEP_GAS * unit.steps.length
     try {
-      return run(decode(await asked.call({ from: wallet, to, data, block: toCallBlock(block), gas }, shared)))
+      return run(decode(await asked.call({ from: wallet, to, data: encode(), block: toCallBlock(block), gas }, shared)))
     } catch (error) {
       if (error instanceof RpcRefusedError && error.reason === 'size') return { kind: 'too_costly' }
       if (!(error instanceof RevertError)) throw error

@@ -64,7 +64,8 @@ export interface ExitStep {
 /** A call of the wallet that runs all steps of a unit but fallbacks, by the protocol's own means. */
 interface OwnCall {
   readonly to: Address
-  readonly data: Hex
+  /** Encodes the call: few exits need it. */
+  encode(): Hex
   /** What became of the steps, by what the contract answers. Throws `UpstreamError` for an answer that is too short. */
   readonly decode: (answer: Hex) => readonly StepOutcome[]
 }

@@ -70,7 +70,7 @@ export function exitPosition(position: ExitedPosition, exitCustody?: ExitCustody
     ...(custody === undefined && {
       ownCall: {
         to,
-        data: encodeCall(MULTICALL, encodeList(steps.flatMap(({ calls }) => calls.map(toItem)))),
+        encode: () => encodeCall(MULTICALL, encodeList(steps.flatMap(({ calls }) => calls.map(toItem)))),
         decode: (answer: Hex) => [...decodeCollected(answer, steps), SKIPPED, SKIPPED],
       },
     }),

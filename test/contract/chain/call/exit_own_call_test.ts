@@ -22,7 +22,10 @@ test('what a protocol reverts with is cut, and one that uses up its gas is too c
     const to = toWalletAddress(`protocol ${index}`)
     await createRpc(chain.anvil.rpcUrl).call('anvil_setCode', to, code)
     const steps = [{ tokens: [], calls: [{ to, data: '0x' as const }] }]
-    units.push({ steps, ownCall: { to, data: '0x', decode: () => [{ kind: 'done', deltas: [], lent: undefined }] } })
+    units.push({
+      steps,
+      ownCall: { to, encode: () => '0x', decode: () => [{ kind: 'done', deltas: [], lent: undefined }] },
+    })
   }
   const block = await readLatestBlock(chain.endpoint, 1, never)
   const query = { wallet: toWalletAddress('asks'), units, lenders: [], block, clock, untilMs: Number.POSITIVE_INFINITY }
