@@ -13,9 +13,11 @@ import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { CALLS, MORPHO, MORPHO_ABI, type MorphoMarket } from '../../devnet/morpho_blue/calls.ts'
+import { addPancakeswapFarm, FARM_ABI } from '../../devnet/pancakeswap_v3/farm.ts'
+import { addPancakeswapV3 } from '../../devnet/pancakeswap_v3/mod.ts'
 import { createRandom, type Random } from '../../devnet/random.ts'
 import { amounts, tokenAt, usdToRaw } from '../../devnet/scenario.ts'
-import { addSlipstream, readLiquidity } from '../../devnet/slipstream.ts'
+import { addSlipstream } from '../../devnet/slipstream.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI, swapCall } from '../../devnet/uniswap_v3_calls.ts'
@@ -23,11 +25,14 @@ import { burnCall, collectCall as collectV4Call, swapCall as swapV4Call } from '
 import type { UniswapV4 } from '../../devnet/uniswap_v4/mod.ts'
 import { liquidityWorth, usdToRaw as usdToRawV4 } from '../../devnet/uniswap_v4/pools.ts'
 import { testDatabase } from '../../support/database.ts'
+import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createPatientClock } from '../../support/test_clock.ts'
 import { startLister } from '../family/morpho_blue/list/world.ts'
 import { listWithdrawals } from './next_block.ts'
 import { createPortfolio } from './support.ts'
 
+/** The first id of PancakeSwap's manager, so that an id tells the manager. */
+export const PANCAKESWAP_ID = 900_001n
 const DRAINER = toWalletAddress('drains reserves')
 /** Gas that a block holds, so that all transactions of a wallet fit in one. */
 const BLOCK_GAS = 2_000_000_000n
@@ -49,6 +54,10 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   const morpho = await devnet.morpho()
   const v4 = await devnet.uniswapV4()
   const slipstream = await addSlipstream(devnet)
+  const pancakeswap = await addPancakeswapV3(devnet, { firstId: PANCAKESWAP_ID })
+  const farm = await addPancakeswapFarm(devnet, pancakeswap)
+  // The last one stays with its owner.
+  await devnet.send(pancakeswap.tokenIds.slice(0, -1).map((id) => farm.stake(pancakeswap.owner, id)))
   const markets = new Map<string, MorphoMarket>(Object.values(morpho.markets).map((market) => [market.id, market]))
   const v4Pools = new Map<bigint, UniswapV4['pools'][keyof UniswapV4['pools']]>()
   const { wallets } = await aave.randomWallets(seed, count)
@@ -58,7 +67,12 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   const database = await testDatabase()
   const quotes = (['weth', 'usdc', 'usdt', 'dai'] as const).map((name) => TOKENS[name].address)
   const { prices } = createDevnetChain(devnet)
-  const usdFeeds = { ...prices.usdFeeds, [slipstream.reward]: { feed: slipstream.rewardFeed, heartbeatSec: 86_400 } }
+  const heartbeatSec = 86_400
+  const usdFeeds = {
+    ...prices.usdFeeds,
+    [slipstream.reward]: { feed: slipstream.rewardFeed, heartbeatSec },
+    [farm.cake]: { feed: farm.cakeFeed, heartbeatSec },
+  }
   const overrides = { prices: { ...prices, usdFeeds, uniswapV3Factory: UNISWAP_V3.factory, quotes } }
   const lister = startLister(devnet, { database, overrides })
   /** Gives the lenders and borrowers of Aave positions of all other families. */
@@ -144,6 +158,30 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
     await devnet.send([borrowCall({ market: 'main', wallet: DRAINER, asset, amount: idle - idle / partLeft })])
   }
 
+  /** What takes a position of another manager out, first of the gauge or MasterChef if it is there. */
+  async function listStaked(
+    { manager: to, custodian }: { readonly manager: Address; readonly custodian: Address },
+    owner: Address,
+    tokenId: bigint,
+  ): Promise<Transaction[]> {
+    const ask = { address: to, abi: MANAGER_ABI, args: [tokenId] } as const
+    const holder = await devnet.client.readContract({ ...ask, functionName: 'ownerOf' })
+    const state = await devnet.client.readContract({ ...ask, functionName: 'positions' })
+    const leave =
+      custodian === farm.masterChef
+        ? {
+            from: owner,
+            to: custodian,
+            data: encodeFunctionData({ abi: FARM_ABI, functionName: 'withdraw', args: [tokenId, owner] }),
+          }
+        : slipstream.unstake(owner, tokenId)
+    return [
+      ...(holder === custodian ? [leave] : []),
+      { ...decreaseLiquidityCall({ tokenId, owner, liquidity: state[7] }), to },
+      { ...collectCall({ tokenId, owner }), to },
+    ]
+  }
+
   /** What a wallet would send, one transaction after the other, to do what the answer says; the bank repays for it. */
   async function listTransactions(wallet: Address, rows: readonly WireRow[]): Promise<Transaction[]> {
     const repayments: Transaction[] = []
@@ -160,6 +198,8 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
         if (family === 'uniswap-v4' && pool !== undefined) {
           // Of a burned position nothing can be collected.
           withdrawals.push(...[burnCall, collectV4Call].map((toCall) => toCall({ pool, owner: wallet, tokenId })))
+        } else if (tokenId >= PANCAKESWAP_ID) {
+          withdrawals.push(...(await listStaked({ ...pancakeswap, custodian: farm.masterChef }, wallet, tokenId)))
         } else if (family === 'uniswap-v3') {
           const { collect, all = collect } = await listWithdrawals(devnet, { owner: wallet, tokenId })
           withdrawals.push(all)
@@ -167,18 +207,7 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
       } else if (family === 'slipstream') {
         if (seen.has(`${family} ${token_id}`)) continue
         seen.add(`${family} ${token_id}`)
-        const { manager: to, gauge } = slipstream
-        const args = [tokenId] as const
-        const holder = await devnet.client.readContract({
-          address: to,
-          abi: MANAGER_ABI,
-          functionName: 'ownerOf',
-          args,
-        })
-        const liquidity = await readLiquidity(devnet, tokenId)
-        if (holder === gauge) withdrawals.push(slipstream.unstake(wallet, tokenId))
-        withdrawals.push({ ...decreaseLiquidityCall({ tokenId, owner: wallet, liquidity }), to })
-        withdrawals.push({ ...collectCall({ tokenId, owner: wallet }), to })
+        withdrawals.push(...(await listStaked({ ...slipstream, custodian: slipstream.gauge }, wallet, tokenId)))
       } else if (family === 'aave-v3') {
         const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
         const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
@@ -258,24 +287,33 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   }
   const { manager, factory, voter } = slipstream
   const row = { manager, factory, voter, startBlock: 0, code: 'aerodrome_slipstream' }
+  const forked = {
+    manager: pancakeswap.manager,
+    factory: pancakeswap.factory,
+    startBlock: 0,
+    code: 'pancakeswap_v3',
+    custodians: [{ kind: 'masterchef', address: farm.masterChef, startBlock: 0 }],
+  }
   return {
     devnet,
-    /** Asks the routes of portfolios with all families, by default over the devnet itself. */
+    /** Asks the routes of portfolios with all families, or those without staking, by default over the devnet itself. */
     createExits: (
       client: FinanceClient = lister.client,
-      { clock = createPatientClock() as Clock, seen = (_: Holdings): void => {} } = {},
+      { clock = createPatientClock() as Clock, seen = (_: Holdings): void => {}, hasStaked = true } = {},
     ) =>
       createPortfolio([client], {
         db: database.db,
         history: lister.history,
         clock,
         seen,
-        more: [UNISWAP_V4, SLIPSTREAM],
-        deployments: { slipstream: [row] },
+        more: [UNISWAP_V4, ...(hasStaked ? [SLIPSTREAM] : [])],
+        deployments: { slipstream: [row], uniswapV3: [DEPLOYMENT, ...(hasStaked ? [forked] : [])] },
       }),
     aave,
     morpho,
     wallets,
+    /** Wallets with a past of their own. */
+    named: [...Object.values(aave.wallets), ...Object.values(morpho.wallets), pancakeswap.owner, slipstream.owner],
     lister,
     markets,
     drain,
