@@ -10,8 +10,9 @@ import { maxBigint, minBigint, mulDivDown, Q128 } from '../../lib/number/fixed_p
 
 /**
  * The MasterChef of npm drops growth that fell, which growth inside a range does when it passes zero, and products over
- * 256 bits. That of the repository wraps the former and refuses the latter. Its state does not tell which of both stands
- * on a chain, so npm's counts, which is the lesser where growth fell.
+ * 256 bits. That of the repository wraps the former and refuses the latter since a8f067b (February 2024). On Ethereum and
+ * BNB Smart Chain npm's stands: the repository's first commit (ffa4fb2, April 2023) has it beside their addresses, and no
+ * proxy is there. Of other chains no getter tells, so npm's counts, which is the lesser where growth fell.
  */
 const RULE: RewardRule = { bits: 256, fractionBits: 128n, productMax: 2n ** 256n, isRising: true }
 /** Parts of a unit in which the MasterChef counts its rate. */
