@@ -10,6 +10,7 @@ import {
   zeroAddress,
 } from 'viem'
 import type { EnumerableDeployment } from '../../../../src/family/liquidity/enumerable/exchange.ts'
+import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { minBigint } from '../../../../src/lib/number/fixed_point.ts'
 import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
@@ -19,9 +20,12 @@ import { addPancakeswapFarm, FARM_ABI, type PancakeswapFarm, PERIOD_SEC } from '
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../../devnet/pancakeswap_v3/mod.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI } from '../../../devnet/uniswap_v3_calls.ts'
-import { countedClient, DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'
+import { countedClient, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
+import { createTestServices } from '../../../support/family.ts'
+import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { readInNextBlock } from '../../portfolio/next_block.ts'
 import { allRows, createPortfolio } from '../../portfolio/support.ts'
+import { checked, decodePayload, encodeReceipt, rowOver, stageOver } from '../../receipt/stage.ts'
 import { ask, createRoutes, getIds, type Routes } from './ask.ts'
 
 /*
@@ -216,6 +220,35 @@ test('its CAKE is what harvesting pays, through swaps, the end of the period, a 
   const emergency = (await list(owner, '&full=true')).map(({ rewards }) => rewards[0]?.raw)
   expect(emergency).toEqual(STAKED.map(() => '0'))
   await devnet.send([act(BANK, 'setEmergency', [false])])
+}, 60_000)
+
+test('receipts about it verify, and triggers watch it as its owner would see it', async () => {
+  const { owner } = pancakeswap
+  const block = Number(await devnet.client.getBlockNumber({ cacheTime: 0 }))
+  await devnet.rpc.call('anvil_mine', '0x2')
+  const row = { uniswapV3: [...deployments] }
+  const stage = stageOver([rowOver([devnet.rpcUrl], row)])
+  try {
+    const [tokenId] = STAKED
+    const query = `chain_id=1&at_block=${block}&receipt=true`
+    const { status, body } = await stage.get(`/v1/positions/uniswap-v3?wallet=${owner}&${query}`)
+    const { is, verdicts } = await checked(stage, encodeReceipt(body.receipt))
+    expect({ status, is, figures: verdicts.figures.is }).toEqual({ status: 200, is: 'true', figures: 'true' })
+    expect(JSON.stringify(decodePayload(body.receipt))).toContain(farm.masterChef)
+    const watch = UNISWAP_V3.configure(new Map([[1, row]])).watch({
+      chainIds: [1],
+      servesSolana: false,
+      connect: () => createTestServices({ clients: [client] }),
+    })
+    const subject = { token_id: String(tokenId), manager_address: pancakeswap.manager }
+    const place = { client, block: await readNewestBlock(devnet.rpc, 1) }
+    const [found] = (await watch?.watcher?.().confirm([subject], place, patient)) ?? []
+    if (found === undefined || found === 'gone') throw new Error('Cannot watch the position')
+    const one = await stage.get(`/v1/positions/uniswap-v3/${tokenId}?chain_id=1&manager_address=${pancakeswap.manager}`)
+    expect([found.text('in_range'), found.text('is_active')]).toEqual([true, one.body.data.is_active] as never)
+  } finally {
+    await stage.close()
+  }
 }, 60_000)
 
 test('it stands in the portfolio, and arrives to the wei when it is left', async () => {
