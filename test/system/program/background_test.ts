@@ -264,20 +264,20 @@ describe('indexes', async () => {
   const MANAGER = UNISWAP_V3.manager.toLowerCase()
   const V4_MANAGER = UNISWAP_V4.positionManager.toLowerCase()
   /** All histories and their contracts, as the status names them, in its order. */
-  const HISTORIES = [
-    ...(['main', 'lido', 'etherfi'] as const)
-      .map((market) => MARKETS[market].pool.toLowerCase())
-      .sort()
-      .map((pool) => ['Aave V3, deposits and debts', pool] as const),
-    ...(COMPOUND_V3_MARKETS.get(1) ?? [])
-      .map(({ comet }) => comet.toLowerCase())
-      .sort()
-      .map((comet) => ['Compound V3, deposits and debts', comet] as const),
-    ['Morpho Blue, markets', MORPHO.toLowerCase()],
-    ['Uniswap V4, changes of positions', V4_MANAGER],
-    ['Uniswap V4, owners of positions', V4_MANAGER],
-    ['Uniswap V3, flows of positions', MANAGER],
-  ] as const
+  const HISTORIES = (
+    [
+      ...(['main', 'lido', 'etherfi'] as const)
+        .map((market) => MARKETS[market].pool.toLowerCase())
+        .map((pool) => ['Aave V3, deposits and debts', pool] as const),
+      ...(COMPOUND_V3_MARKETS.get(1) ?? [])
+        .map(({ comet }) => comet.toLowerCase())
+        .map((comet) => ['Compound V3, deposits and debts', comet] as const),
+      ['Morpho Blue, markets', MORPHO.toLowerCase()],
+      ['Uniswap V4, changes of positions', V4_MANAGER],
+      ['Uniswap V4, owners of positions', V4_MANAGER],
+      ['Uniswap V3, flows of positions', MANAGER],
+    ] as const
+  ).toSorted(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0))
 
   function listCells(line: string): readonly string[] {
     return line.split(/ {2,}/)
