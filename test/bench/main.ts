@@ -8,6 +8,7 @@ import { benchAnswers } from './answers/answers.ts'
 import { compareAnswers } from './compare/answers.ts'
 import { compareMetered } from './compare/metered.ts'
 import { benchContainer } from './container/container.ts'
+import { benchExit } from './exit.ts'
 import { benchFootprint } from './footprint.ts'
 import { benchFull } from './full.ts'
 import { benchGoals } from './goals.ts'
@@ -54,6 +55,7 @@ const PARTS: readonly Part[] = [
   { name: 'portfolio', run: onlyShown(benchPortfolio) },
   { name: 'prices', isExtra: true, run: onlyShown(benchPrices) },
   { name: 'v4', isExtra: true, run: onlyShown(benchUniswapV4) },
+  { name: 'exit', isExtra: true, run: onlyShown(benchExit) },
   { name: 'receipts', run: onlyShown(benchReceipts) },
   { name: 'triggers', isExtra: true, run: onlyShown(benchTriggers) },
   { name: 'strangers', isExtra: true, run: onlyShown(benchStrangers) },
@@ -76,7 +78,7 @@ const PARTS: readonly Part[] = [
  * that it means the same on another machine. With `--record` what a part prints replaces its block in `results.md`. Speeds
  * below their bar are only shown, for they depend on what else the machine does; exit status 1 means that the books do
  * not balance, that a list takes too many round trips, that indexers have other rows, that a container is too small, or
- * that a storm did harm. Without names all parts run but `prices`, `v4`, `triggers`, `strangers`, `solana`, `footprint`,
+ * that a storm did harm. Without names all parts run but `prices`, `v4`, `exit`, `triggers`, `strangers`, `solana`, `footprint`,
  * `log`, which logs a million requests first, `holds`, which builds a large chain first, `soak`, which lasts an hour,
  * `indexers`, which installs SQD and Ponder first, `container`, which wants to make a group of processes (root), `storm`,
  * which lasts for `--seconds=`, `goals`, which wants a machine to itself, and `compare` and `compare_answers`, which
