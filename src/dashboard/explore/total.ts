@@ -24,7 +24,7 @@ export function collectFigures(parts: readonly RequestedPart[]) {
   const firstPages = lists.flatMap(({ pagination }) => (pagination.page === 1 ? [pagination.total] : []))
   return {
     notLoaded: firstPages.reduce((sum, total) => sum + total, 0) - positions.length,
-    fees: priced.flatMap(({ usd }) => usd.uncollected_fees ?? []),
+    fees: positions.flatMap(({ usd, withdrawable_error: error }) => (error ? [] : (usd.uncollected_fees ?? []))),
     withdrawn: priced.flatMap(({ usd }) => usd.withdrawn_principal ?? []),
     // Without its history the fees within a position's uncollected sum are unknown.
     mixed: priced.flatMap(({ usd, uncollected_fees: fees }) =>

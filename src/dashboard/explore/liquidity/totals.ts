@@ -3,7 +3,8 @@ import type { Position } from '../../lib/shapes.ts'
 
 const FIGURES: Record<'value' | 'fees' | 'pnl', (position: Position) => string | null | undefined> = {
   value: ({ usd }) => usd?.total,
-  fees: ({ usd }) => usd?.uncollected_fees,
+  // Fees of a position whose hook bars withdrawals cannot be collected.
+  fees: ({ usd, withdrawable_error: error }) => (error ? undefined : usd?.uncollected_fees),
   pnl: ({ pnl }) => pnl?.pnl_usd_value,
 }
 

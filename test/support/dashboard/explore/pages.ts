@@ -58,6 +58,7 @@ export interface ShownPosition {
   readonly in_range?: boolean
   readonly usd?: { readonly total: string | null; readonly uncollected_fees: string | null }
   readonly pnl?: { readonly pnl_usd_value: string } | null
+  readonly withdrawable_error?: string
 }
 
 interface Sum {

@@ -179,12 +179,14 @@ test('totals are exact, with the number of positions in each', () => {
     position('2', { usd: usd('120.000000', null), pnl: null, in_range: false }),
     position('3', { usd: usd(null, null) }),
     position('4', { is_active: false }),
+    // Its hook bars withdrawals, so that its fees cannot be collected either.
+    position('6', { usd: usd(null, '3.000000'), withdrawable_error: 'reverts' }),
     position('5', { usd: usd('1000.000001', '0.100000'), pnl: { pnl_usd_value: '7.000001' } }),
   ]
   expect(computeTotals(positions)).toEqual({
-    open: 4,
+    open: 5,
     closed: 1,
-    inRange: 3,
+    inRange: 4,
     outOfRange: 1,
     value: { usd: '1125.100001', count: 3 },
     fees: { usd: '1.100000', count: 2 },
