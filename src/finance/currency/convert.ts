@@ -27,7 +27,7 @@ export function presentRate({ currency, units, scale, asOfSec, isStale, chainId 
  * by `value_usd`, `eur` by `usd`. What is told is divided by the rate and rounded to the digits of dollars, half away from
  * zero; of a price, to 18 significant digits.
  *
- * @figure rate
+ * @figure assets/rate, balance/rate, exit/rate, overview/rate
  * @source Chainlink `latestRoundData` of the currency's feed
  * @proof test/contract/portfolio/read/borrowed_price_test.ts
  */
