@@ -205,8 +205,8 @@ async function runQueue(
     for (const each of left) if (strikes?.isStruck(each.unit)) struck.add(each)
     left = left.filter((each) => !struck.has(each))
     const page = left.slice(0, pageSize)
-    // Each page takes milliseconds to encode, after another one was decoded.
-    await yieldToEventLoop()
+    // Each page takes milliseconds to encode, after another one was decoded. The first one may share a request.
+    if (left.length < placed.length) await yieldToEventLoop()
     const results = await runOrRefuse(page, run)
     if (results.length === 0 && page.length > 1) {
       pageSize = Math.ceil(page.length / 2)
