@@ -12,6 +12,7 @@ import { allOrAbort } from '../lib/async/parallel.ts'
 import { noteUnwitnessed, type Work } from '../lib/async/work.ts'
 import type { Clock } from '../lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../lib/error.ts'
+import { changedListError, type PinnedRead } from '../lib/pinned_list.ts'
 
 /** Client, deployments and block for reading a chain's positions. */
 export interface FamilyTarget<Deployment> {
@@ -65,17 +66,24 @@ export function notConfiguredError(what: string): CodedError {
   return new CodedError('API_ENDPOINT_NOT_CONFIGURED', `No chain with ${what} is configured`)
 }
 
-/** The moment of a request: at most one field is set; the newest block if neither is. */
+/** The moment of a request: at most one of block and time is set; the newest block if nothing is. */
 export interface Moment {
   /** A height, on the one requested chain. */
   readonly at_block?: number | undefined
   /** The last block at or before it, on each chain. */
   readonly at_time?: SentTime | undefined
+  /** Blocks at which a list began that a cursor continues: each chain is read at its own, if nothing else is set. */
+  readonly reads?: readonly PinnedRead[] | undefined
 }
 
 /** True if a request is about the newest block. */
-export function isNow({ at_block, at_time }: Moment): boolean {
-  return at_block === undefined && at_time === undefined
+export function isNow({ at_block, at_time, reads }: Moment): boolean {
+  return at_block === undefined && at_time === undefined && reads === undefined
+}
+
+/** Returns the client for a moment: a list that goes on has the heartbeats with which it began. */
+export function toClientAt(client: FinanceClient, { at_block, at_time }: Moment): FinanceClient {
+  return at_block === undefined && at_time === undefined ? client : toDatedClient(client)
 }
 
 /**
@@ -126,9 +134,15 @@ function addLeaveOutHint(
 }
 
 /** The block of each chain's read, for `X-As-Of`, by chain. */
-export function toAsOf(reads: readonly { readonly block: Pick<Block, 'chainId' | 'number'> }[]) {
+export function toAsOf(
+  reads: readonly { readonly block: Pick<Block, 'chainId' | 'number'> & Partial<Pick<Block, 'timestampSec'>> }[],
+) {
   return reads
-    .map(({ block }) => ({ chainId: block.chainId, blockNumber: block.number }))
+    .map(({ block: { chainId, number, timestampSec } }) => ({
+      chainId,
+      blockNumber: number,
+      ...(timestampSec !== undefined && { timestampSec }),
+    }))
     .sort((a, b) => a.chainId - b.chainId)
 }
 
@@ -238,7 +252,7 @@ export function createHistoricalTargets<Deployment extends DeployedContract>(opt
   ): Promise<FamilyTarget<Deployment> | string> {
     const block = await blockResolver.resolveBlock(client, moment, work)
     if (typeof block === 'string') return block
-    const dated = { client: toDatedClient(client), block }
+    const dated = { client: toClientAt(client, moment), block }
     if (canReadBeforeDeployment && block.number > 0n) return { ...dated, deployments }
     const deployed = await filterDeployed({ ...dated, deployments }, work)
     if (deployed.length > 0) return { ...dated, deployments: deployed }
@@ -309,17 +323,26 @@ export function createBlockResolver(clock: Clock) {
      * The block of a chain at a moment, which must have `at_block` or `at_time`; or the reason why there is none, for
      * `momentError`. Throws as `BlockFinder`.
      */
-    async resolveBlock(client: ChainClient, { at_block, at_time }: Moment, work: Work): Promise<PinnedBlock | string> {
+    async resolveBlock(
+      client: ChainClient,
+      { at_block, at_time, reads }: Moment,
+      work: Work,
+    ): Promise<PinnedBlock | string> {
       const atSec = at_time?.sec ?? 0
       const chain = `chain ${client.chain.id} (${client.chain.name})`
+      const began = reads?.find(({ chainId }) => chainId === client.chain.id)
+      const number = at_block ?? (at_time === undefined ? began?.number : undefined)
+      if (number === undefined && at_time === undefined) return `the list began without ${chain}`
       try {
-        return await (at_block === undefined
+        const block = await (number === undefined
           ? blocks.findByTime(client, BigInt(atSec), work)
-          : blocks.findByNumber(client, BigInt(at_block), work))
+          : blocks.findByNumber(client, BigInt(number), work))
+        if (began !== undefined && !matchesBegin(began, block)) throw changedListError()
+        return block
       } catch (error) {
         if (!(error instanceof NoBlockError)) throw error
         const { number, timestampSec } = error.nearest
-        if (at_block !== undefined) return `expected at most ${number}, the newest block of ${chain}`
+        if (number !== undefined) return `expected at most ${number}, the newest block of ${chain}`
         if (timestampSec < atSec) return 'expected no time in the future'
         return `expected a time from ${timestampSec} on, when ${chain} began`
       }
@@ -327,8 +350,14 @@ export function createBlockResolver(clock: Clock) {
   }
 }
 
+/** False if the block at which a list began was replaced. */
+function matchesBegin({ number, timestampSec }: PinnedRead, block: PinnedBlock): boolean {
+  return Number(block.number) === number && (timestampSec ?? Number(block.timestampSec)) === Number(block.timestampSec)
+}
+
 /** The error for an invalid moment in a request, with the reason. */
-export function momentError({ at_block, at_time }: Moment, reason: string): CodedError {
+export function momentError({ at_block, at_time, reads }: Moment, reason: string): CodedError {
+  if (reads !== undefined && at_block === undefined && at_time === undefined) return changedListError()
   const [parameter, sent] = at_block === undefined ? ['at_time', at_time?.sent] : ['at_block', at_block]
   return new CodedError('INVALID_PARAMETER', `Cannot read parameter "${parameter}": ${reason}, got "${sent}"`)
 }

@@ -7,8 +7,9 @@ import { LOGGED_PATH_LENGTH_MAX } from '../limits.ts'
 import { type AccountState, failureAnswer, type PreparedAnswer } from '../respond.ts'
 import type { PreparedChange } from '../route/change.ts'
 import { type CsvTable, FORMAT_PARAMETER_NAME } from '../route/csv.ts'
+import { type CursorPlace, findNextCursor, takesCursor } from '../route/cursor.ts'
 import { type ReceiptIssuer, supportsReceipt } from '../route/receipt.ts'
-import type { IdentifiedRequest, RouteCall, RouteRequest } from '../route/route.ts'
+import type { IdentifiedRequest, Reply, RouteCall, RouteRequest } from '../route/route.ts'
 import { getTemplate, type RouteEndpoint, type RouteMatch } from '../route/route_table.ts'
 import type { ConcurrencyLimiter } from './concurrency.ts'
 import type { Deadlines } from './deadline.ts'
@@ -64,6 +65,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly knownTags?: string | undefined
   /** Writes a list as CSV, if requested. */
   readonly csv?: CsvTable | undefined
+  /** The place of a list that a cursor names. */
+  readonly place?: CursorPlace | undefined
   /** Canonical, not decoded. */
   readonly path: string
   /** Prefix of absolute links: scheme and host, and the public address's own path. */
@@ -261,7 +264,8 @@ async function workPlainly(
   { admission, state }: { readonly admission: RecognizedCaller; readonly state: WorkState },
   services: ExchangeServices,
 ): Promise<PreparedAnswer> {
-  const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal, csv } = exchange
+  const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal, csv, place } =
+    exchange
   const { gate, responseCache, concurrency, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId, apiKeyId } = caller
@@ -276,7 +280,8 @@ async function workPlainly(
   const identified = identifying instanceof Promise ? await identifying : identifying
   if (idempotencyKey !== undefined) {
     const asTable = csv?.isTable ? `${query}&${FORMAT_PARAMETER_NAME}` : query
-    const idempotentRequest = { method: endpoint.route.method, path, query: asTable, body: identified.bytes }
+    const fromPlace = place === undefined ? asTable : `${asTable}&${JSON.stringify(place)}`
+    const idempotentRequest = { method: endpoint.route.method, path, query: fromPlace, body: identified.bytes }
     const claim = toIdempotencyClaim(idempotencyKey, idempotentRequest, { organizationId, settlementId })
     // True while it is not known: a claim whose answer was lost would keep the key busy.
     state.holdsKey = true
@@ -287,8 +292,11 @@ async function workPlainly(
   }
   const address = query === '' ? `${base}${path}` : `${base}${path}?${query}`
   // A table of a page is made of the page's answer. One of the whole list is not kept: it would displace many others.
-  const isCacheable = request.byAddress === true && csv?.isWhole !== true
-  const cacheable = { address, body: identified.bytes, isCacheable }
+  const isCacheable = request.byAddress === true && csv?.isWhole !== true && place === undefined
+  const toOwnHeaders = takesCursor(endpoint.route)
+    ? (reply: Reply) => linkNext(findNextCursor(reply, { address, path, place }))
+    : undefined
+  const cacheable = { address, body: identified.bytes, isCacheable, toOwnHeaders }
   const call = responseCache.find(cacheable) ?? identified.call()
   const { creditsMin } = call
   checkCredits(caller, creditsMin)
@@ -324,13 +332,23 @@ async function workPlainly(
     return { status: 200, body, credits, headers: method === 'GET' ? { ...headers, etag } : headers }
   }
   const table = csv.write(body)
-  return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
+  if (place === undefined) return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
+  // A table that goes on by a cursor leads on by one.
+  const { link: _, ...others } = table.headers
+  const next = headers['link'] === undefined ? {} : { link: csv.toTableLink(headers['link']) }
+  return { status: 200, body: table.body, credits, headers: { ...headers, ...others, ...next } }
 }
 
 /** True if the caller has this answer already, of the same blocks: it is neither sent nor charged again. */
 function hasAnswer({ method, knownTags, idempotencyKey }: Exchange, etag: string): boolean {
   return method === 'GET' && idempotencyKey === undefined && knownTags?.includes(etag) === true
 }
+
+function linkNext(address: string | undefined): Readonly<Record<string, string>> {
+  return address === undefined ? NO_LINK : { link: `<${address}>; rel="next"` }
+}
+
+const NO_LINK = {}
 
 /** Wraps a call so that its answer has a receipt or a citation, if requested. */
 function withReceipt(

@@ -90,6 +90,7 @@ function change(request: RouteRequest, parts: Partial<Pick<RouteRequest, 'parame
   return {
     ...(request.byAddress && { byAddress: true }),
     ...(request.rowsMax !== undefined && { rowsMax: request.rowsMax }),
+    ...(request.reads !== undefined && { reads: request.reads }),
     parameters: () => request.parameters(),
     body: () => request.body(),
     ...parts,

@@ -10,6 +10,8 @@ export interface CacheableRequest {
   readonly body: Buffer | undefined
   /** False if the answer depends on more than address and body; then it is not cached. */
   readonly isCacheable: boolean
+  /** Returns further headers of a reply. Throws if it must not be answered. @default none */
+  readonly toOwnHeaders?: ((reply: Reply) => Readonly<Record<string, string>>) | undefined
 }
 
 /** A success without its request id, ready to be sent. */
@@ -68,13 +70,13 @@ export function createResponseCache(clock: Clock) {
       request: CacheableRequest,
       { answer, creditsMin }: { readonly answer: Answer; readonly creditsMin: number },
     ): CachedResponse {
-      const { address, body, isCacheable: isAll } = request
+      const { address, body, isCacheable: isAll, toOwnHeaders } = request
       const { untilMs } = answer
       const isLasting = isAll && untilMs > 0 && untilMs > clock.monotonicMs()
       // A concurrent request with the same readings may have stored its response.
       const existing = isLasting ? find(request) : undefined
       if (existing !== undefined) return existing
-      const response = toCachedResponse(answer, { address, creditsMin })
+      const response = toCachedResponse(answer, { address, creditsMin, toOwnHeaders })
       if (isLasting) entries.set(getCacheKey(address, body), { response, body: body ?? NO_BODY, untilMs })
       return response
     },
@@ -88,12 +90,16 @@ function getCacheKey(address: string, body: Buffer | undefined): string {
 
 function toCachedResponse(
   answer: Answer,
-  { address, creditsMin }: { readonly address: string; readonly creditsMin: number },
+  {
+    address,
+    creditsMin,
+    toOwnHeaders,
+  }: Pick<CacheableRequest, 'address' | 'toOwnHeaders'> & Pick<CachedResponse, 'creditsMin'>,
 ): CachedResponse {
   const reply = answer.present(new RequestAddress(address))
   return {
     text: formatReply(reply),
-    headers: toHeaders(reply),
+    headers: toOwnHeaders === undefined ? toHeaders(reply) : { ...toHeaders(reply), ...toOwnHeaders(reply) },
     credits: answer.credits,
     creditsMin,
   }

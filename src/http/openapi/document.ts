@@ -2,6 +2,7 @@ import type { ErrorCode } from '../../lib/error.ts'
 import { takesNames } from '../exchange/names.ts'
 import { priceSentence } from '../route/charge.ts'
 import { hasWholeTable, isList } from '../route/csv.ts'
+import { takesCursor } from '../route/cursor.ts'
 import { closedObject, createJsonSchema, getFieldSchemas, type JsonSchema } from '../route/json_schema.ts'
 import { supportsReceipt } from '../route/receipt.ts'
 import type { Route } from '../route/route.ts'
@@ -12,6 +13,7 @@ import { type Example, getFamilyParameters } from './example.ts'
 import { linkFigures } from './figures.ts'
 import {
   ACCOUNT_HEADERS,
+  CURSOR_PARAMETER,
   createFormatParameter,
   csvHeaders,
   HEADERS,
@@ -103,6 +105,7 @@ function toOperation(
     ...inputs,
     parameters: [
       ...inputs.parameters,
+      ...(takesCursor(route) ? [CURSOR_PARAMETER] : []),
       ...(isList(route) ? [createFormatParameter(hasWholeTable(route))] : []),
       IDEMPOTENCY_KEY_PARAMETER,
     ],
@@ -192,7 +195,7 @@ function introductionText({
 - **Price**: each operation says its own in credits; only a 2xx is charged, \`X-Credits-Charged\` and \`X-Credits-Remaining\` tell how much.
 - **Errors**: \`{ "error": { "code", "message", "request_id" } }\`; the message says what to change. Parameters and fields that an operation does not list are refused.
 - **Retry** 429 and 503 after \`Retry-After\`, 502 and 504 after a short wait, nothing else. With an \`Idempotency-Key\` a repeated call is charged once.
-- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null. Lists are tables too, whole without a page: \`format=csv\`.
+- **Pages**: \`page\` and \`limit\` (at most 25); follow \`pagination.next_page\` until it is null, or \`Link: rel="next"\`, whose \`cursor\` keeps the whole list at the blocks of its first page. Lists are tables too, whole without a page: \`format=csv\`.
 - **Past**: \`at_block\` or \`at_time\` answers as of then, on EVM chains; \`X-As-Of\` says which blocks were read.
 - **Again**: with the \`ETag\` of an answer in \`If-None-Match\`, a GET is answered with 304, without a body and free, as long as its blocks and figures are the same.
 - **Figures** are decimal text, never floats. Bodies above 1 kB are compressed with zstd or gzip if the client accepts it.

@@ -36,7 +36,7 @@ export const HEADERS = {
   'X-Total-Count': header('integer', 'Only with `format=csv`: entries of the whole list.'),
   Link: header(
     'string',
-    'Of errors: what the code means, `<…/docs/errors#…>; rel="help"`. With `format=csv`: the next and the previous page, `<…>; rel="next"`.',
+    'Of errors: what the code means, `<…/docs/errors#…>; rel="help"`. Of lists: where they go on, `<…cursor=…>; rel="next"`, until the end; with `format=csv` and `page` the next and the previous page.',
   ),
   'X-Coverage': header(
     'string',
@@ -64,6 +64,18 @@ export function createFormatParameter(hasWhole: boolean) {
     ...toParameterExample('csv', { isRequested: false }),
     schema: { type: 'string', enum: ['json', 'csv'], default: 'json' },
   }
+}
+
+/** Parameter of lists that have pages. */
+export const CURSOR_PARAMETER = {
+  name: 'cursor',
+  in: 'query',
+  required: false,
+  description:
+    'In place of `page`: where the list goes on, as the header `Link` of an answer says (`rel="next"`, absent at the end), ' +
+    'until there is none. On EVM chains the whole list is then as of the blocks of its first answer. If the list has ' +
+    'changed all the same, as where a block was replaced, the answer is 400: begin again.',
+  schema: { type: 'string' },
 }
 
 /** Header of requests that may be repeated. */

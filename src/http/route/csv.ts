@@ -1,6 +1,7 @@
 import { CodedError } from '../../lib/error.ts'
 import { toCurrencyField } from '../../lib/text/currency_field.ts'
 import { PAGE_LIMIT_MAX, TABLE_ROWS_MAX } from '../limits.ts'
+import { CURSOR_PARAMETER_NAME } from './cursor.ts'
 import { createJsonSchema, type JsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
 
@@ -18,6 +19,8 @@ export interface CsvTable {
   readonly isWhole: boolean
   /** Writes the rows of `json`, the answer, as CSV (RFC 4180). */
   write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
+  /** Converts the header that leads on in a list to one that leads on in its table. */
+  toTableLink(link: string): string
 }
 
 interface ListBody {
@@ -60,7 +63,9 @@ export function findCsvTable(
   const isWhole = isTable && hasWholeTable(route) && !namesPage(remainingQuery)
   const toJson = (json: string) => ({ body: json, headers: {} })
   const toTable = (json: string) => formatTable(JSON.parse(json), columns)
-  return { query: remainingQuery, fault, isTable, isWhole, write: isTable ? toTable : toJson }
+  const toTableLink = (link: string) =>
+    isTable ? link.replace(/>; rel=/, `&${FORMAT_PARAMETER_NAME}=csv>; rel=`) : link
+  return { query: remainingQuery, fault, isTable, isWhole, write: isTable ? toTable : toJson, toTableLink }
 }
 
 /** True if a route answers a list, which may be requested as CSV. */
@@ -78,7 +83,7 @@ const PAGE_PARAMETERS = ['page', 'limit']
 
 function namesPage(query: string): boolean {
   const parameters = new URLSearchParams(query)
-  return PAGE_PARAMETERS.some((name) => parameters.has(name))
+  return [...PAGE_PARAMETERS, CURSOR_PARAMETER_NAME].some((name) => parameters.has(name))
 }
 
 function findFault(formats: readonly string[], query: string): CodedError | undefined {

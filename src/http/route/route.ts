@@ -1,6 +1,7 @@
 import type { GenericSchema } from 'valibot'
 import type { Unwitnessed, Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { PinnedRead } from '../../lib/pinned_list.ts'
 import { type Parameters, validateInput } from '../request/parameters.ts'
 import type { Change, PreparedChange, Presenter } from './change.ts'
 import { type Charge, computeCredits, getUnitCredits } from './charge.ts'
@@ -66,7 +67,12 @@ export interface Reply {
   /** Sources of the figures, for agents. */
   readonly citation?: unknown
   /** Block at which each chain was read, for `X-As-Of`. */
-  readonly asOf?: readonly { readonly chainId: number; readonly blockNumber: bigint }[]
+  readonly asOf?: readonly {
+    readonly chainId: number
+    readonly blockNumber: bigint
+    /** Its time, for cursors, where a block has one. */
+    readonly timestampSec?: bigint
+  }[]
   /**
    * Chains of which its figures of the past rest on the word of one endpoint, for `X-Unwitnessed`. What the work noted
    * is added to what a route names itself: stored figures that one endpoint alone gave. @default none
@@ -187,6 +193,8 @@ export interface RouteRequest {
   readonly byAddress?: true
   /** Rows of the answer in place of the page that its parameters name, for a table of the whole list. */
   readonly rowsMax?: number | undefined
+  /** Blocks at which a list began that goes on by a cursor; it is read at them unless its parameters name a moment. */
+  readonly reads?: readonly PinnedRead[] | undefined
   readonly parameters: () => Parameters
   /** Reads the body. Only routes with a body call it, after their parameters are valid. */
   readonly body: () => Promise<RequestBody>
@@ -305,7 +313,9 @@ function acceptWith<Input extends object, Body extends object>(
       if (schemas.body !== undefined) return acceptBody(schemas, request, toCall)
       const call = () => {
         const valid = validateInput(schemas.input, request.parameters()) as Input & Body
-        return toCall(request.rowsMax === undefined ? valid : { ...valid, page: 1, limit: request.rowsMax })
+        const { rowsMax, reads } = request
+        if (rowsMax === undefined && reads === undefined) return toCall(valid)
+        return toCall({ ...valid, ...(rowsMax && { page: 1, limit: rowsMax }), ...(reads && { reads }) })
       }
       return { bytes: undefined, value: nothing, call }
     },

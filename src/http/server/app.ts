@@ -1,7 +1,7 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import { createIdleWaiter, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { CodedError } from '../../lib/error.ts'
+import { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
 import type { Network } from '../../lib/text/network.ts'
@@ -44,6 +44,7 @@ import { createPathSuggester } from '../request/suggest_path.ts'
 import { getLoggablePath, isBodylessMethod, parseTarget, type Target, toTargetError } from '../request/target.ts'
 import { respond } from '../respond.ts'
 import { findCsvTable } from '../route/csv.ts'
+import { type CursorPlace, readCursor, takesCursor } from '../route/cursor.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
 import { createRouteTable, type RouteMatch, type RouteTable } from '../route/route_table.ts'
@@ -197,7 +198,9 @@ export function createApp(options: AppOptions) {
       match.kind === 'endpoint'
         ? findCsvTable(match.endpoint.route, { query, accept: headers.get('accept') })
         : undefined
-    const remainingQuery = csv === undefined ? query : csv.query
+    const withoutFormat = csv === undefined ? query : csv.query
+    const { place, fault: cursorFault } = findPlace(match, path, withoutFormat)
+    const remainingQuery = place === undefined ? withoutFormat : place.query
     const isGateway = fault === undefined && match.kind === 'endpoint' && match.endpoint === gateway?.endpoint
     // One request may hold several messages.
     const holdsMessages = isGateway && idempotencyKey === null
@@ -210,6 +213,7 @@ export function createApp(options: AppOptions) {
       idempotencyKey: idempotencyKey ?? undefined,
       knownTags: headers.get('if-none-match') ?? undefined,
       csv,
+      place,
       path,
       query: remainingQuery,
       base,
@@ -222,9 +226,10 @@ export function createApp(options: AppOptions) {
                 query: remainingQuery,
                 clock,
                 rowsMax: csv?.isWhole ? TABLE_ROWS_MAX : undefined,
+                reads: place?.reads,
               })
           : emptyInput,
-      fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault),
+      fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault ?? cursorFault),
       signal: request.signal,
       client,
     }
@@ -449,12 +454,30 @@ function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
   return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
 }
 
-type SentInput = RawInput & { readonly clock: Clock } & Pick<RouteRequest, 'rowsMax'>
+/** Finds the place that a request names by a cursor, or what is wrong with the cursor. */
+function findPlace(
+  match: Exchange['match'],
+  path: string,
+  query: string,
+): { readonly place?: CursorPlace | undefined; readonly fault?: CodedError } {
+  if (match.kind !== 'endpoint' || !takesCursor(match.endpoint.route)) return NO_PLACE
+  try {
+    return { place: readCursor(path, query) }
+  } catch (error) {
+    if (error instanceof CodedError) return { fault: error }
+    throw error
+  }
+}
+
+const NO_PLACE = {}
+
+type SentInput = RawInput & { readonly clock: Clock } & Pick<RouteRequest, 'rowsMax' | 'reads'>
 
 /** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */
 class HttpInput implements RouteRequest {
   readonly byAddress = true
   readonly rowsMax: number | undefined
+  readonly reads: RouteRequest['reads']
   readonly #request: Request
   readonly #schema: Route['input']
   readonly #sent: SentInput
@@ -464,6 +487,7 @@ class HttpInput implements RouteRequest {
     this.#schema = schema
     this.#sent = sent
     this.rowsMax = sent.rowsMax
+    this.reads = sent.reads
   }
 
   parameters(): Parameters {

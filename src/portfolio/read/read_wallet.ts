@@ -2,9 +2,8 @@ import type { Address } from 'viem'
 import type { PinnedBlock } from '../../chain/block.ts'
 import type { WithExpiry } from '../../chain/block_cache.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
-import { createBlockResolver, isNow, type Moment, momentError } from '../../family/moment.ts'
+import { createBlockResolver, isNow, type Moment, momentError, toClientAt } from '../../family/moment.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
-import { toDatedClient } from '../../finance/price/past/dated_client.ts'
 import { allOrAbort } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -65,7 +64,7 @@ export function createWalletReader(options: {
     if (isNow(query)) return { read: await reader.read({ client, wallet, tokens }, work) }
     const block = await resolveBlock(client, query, work)
     if (typeof block === 'string') return { refused: block }
-    return { read: await reader.read({ client: toDatedClient(client), wallet, tokens, block }, work) }
+    return { read: await reader.read({ client: toClientAt(client, query), wallet, tokens, block }, work) }
   }
 
   /** Creates a task for each chain that the wallet may be on. */

@@ -266,6 +266,7 @@ test('the route describes itself in OpenAPI', () => {
     'errors',
     'page',
     'limit',
+    'cursor',
     'format',
     'Idempotency-Key',
   ])

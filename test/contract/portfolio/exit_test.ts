@@ -25,7 +25,7 @@ import { readInNextBlock } from './next_block.ts'
 import { allRows, countedClient, e6 } from './support.ts'
 
 const SEED = 20_261_130
-const WALLETS = caseCount(1_000, 12)
+const WALLETS = caseCount(400, 12)
 /** Those that also sell what arrives. */
 const SELLERS = 400
 /** Random drains of reserves. */

@@ -131,7 +131,7 @@ describe('worth', () => {
     )
     const difference = Number(e6(data.worth['net_worth_usd'] ?? '') - nets.reduce((sum, net) => sum + net, 0n))
     expect(Math.abs(difference)).toBeLessThanOrEqual(HALF_E6 * (nets.length + 1))
-    expect(asOf).toEqual([{ chainId: 1, blockNumber: (await devnet.client.getBlock()).number }])
+    expect(asOf).toMatchObject([{ chainId: 1, blockNumber: (await devnet.client.getBlock()).number }])
     expect(credits).toBe(3 * toCredits(data))
   })
 

@@ -366,7 +366,7 @@ describe('an endpoint', () => {
     rpc.rule(() => ({ kind: 'lag', blocks: 3 }))
     const portfolio = createPortfolio([countedClient(chain({ rpcUrls: [rpc.url] })).client])
     const { reply } = await portfolio.balance(`wallet=${HOLDER}`)
-    expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: behind }])
+    expect(reply.asOf).toMatchObject([{ chainId: 1, blockNumber: behind }])
     rpc.rule(() => undefined)
     const { reply: then } = await portfolio.balance(`wallet=${HOLDER}&chain_id=1&at_block=${behind}`)
     expect(reply.data).toEqual(then.data)

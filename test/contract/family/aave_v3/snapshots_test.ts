@@ -257,7 +257,7 @@ test('max_snapshots keeps the newest; nothing stored is read again; a wallet wit
   const newest = await snapshots(asked, W.borrower, { more: '&max_snapshots=3' })
   expect(newest.data).toEqual(all.slice(-3))
   expect(counted.calls()).toBe(before)
-  expect(newest.asOf).toEqual([{ chainId: 1, blockNumber: findBlock(all.at(-1)?.timestamp ?? 0) }])
+  expect(newest.asOf).toMatchObject([{ chainId: 1, blockNumber: findBlock(all.at(-1)?.timestamp ?? 0) }])
   expect((await snapshots(asked, '0x000000000000000000000000000000000000dEaD')).data).toEqual([])
 })
 

@@ -54,7 +54,7 @@ describe('GET /v1/lending/kamino', () => {
   test('answers the obligation of the scene, figure by figure', async () => {
     const { reply, credits } = await stage.list({ wallet: WALLET })
     expect(credits).toBe(15)
-    expect(reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT) }])
+    expect(reply?.asOf).toMatchObject([{ chainId: 101, blockNumber: BigInt(SLOT) }])
     expect(reply).toMatchObject({
       data: [
         {

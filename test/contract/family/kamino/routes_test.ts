@@ -483,7 +483,7 @@ describe('reads', () => {
     expect(asked().length).toBe(before + 1)
     double.slot += 1
     passedMs += SLOT_MS
-    expect((await ask('risk')).reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT + 1) }])
+    expect((await ask('risk')).reply?.asOf).toMatchObject([{ chainId: 101, blockNumber: BigInt(SLOT + 1) }])
   })
 
   test('that fail are not cached', async () => {
@@ -496,7 +496,7 @@ describe('reads', () => {
   test('answer from the last slot alone, and never go back', async () => {
     double.slotsPerRead = 2
     const { reply } = await ask('risk')
-    expect(reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT + 4) }])
+    expect(reply?.asOf).toMatchObject([{ chainId: 101, blockNumber: BigInt(SLOT + 4) }])
     expect(double.seen.map(({ minContextSlot }) => minContextSlot)).toEqual([undefined, SLOT, SLOT + 2])
   })
 

@@ -68,7 +68,7 @@ describe('GET /v1/positions/uniswap-v3', () => {
       errors: 0,
       spams: [],
     })
-    expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }])
+    expect(answer.reply.asOf).toMatchObject([{ chainId: 1, blockNumber: await devnet.client.getBlockNumber() }])
   })
 
   test('lists closed positions with status=inactive, one credit each', async () => {

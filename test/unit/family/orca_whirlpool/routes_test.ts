@@ -131,7 +131,7 @@ describe('GET …/{id}', () => {
     const answer = await stage.single(state.tokenId, { wallet: state.wallet, full: true })
     const data = shown(answer)
     expect(answer.credits).toBe(15)
-    expect(answer.reply?.asOf).toEqual([{ chainId: 101, blockNumber: BigInt(SLOT) }])
+    expect(answer.reply?.asOf).toMatchObject([{ chainId: 101, blockNumber: BigInt(SLOT) }])
     expect(getFigures(data, state)).toEqual(state.expected)
     expect(data).toMatchObject({
       token_id: state.tokenId,

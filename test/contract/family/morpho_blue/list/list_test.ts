@@ -80,7 +80,7 @@ describe('the list', () => {
         lister.ask({ wallet, at_block: block, chain_id: 1 }),
       ])
       expect(answer.message).toBeUndefined()
-      expect(answer.reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(block) }])
+      expect(answer.reply.asOf).toMatchObject([{ chainId: 1, blockNumber: BigInt(block) }])
       // Its only endpoint alone says which markets the wallet had entered.
       expect(answer.reply.unwitnessed).toEqual([1])
       // The loan token of one market says nothing of its decimals.

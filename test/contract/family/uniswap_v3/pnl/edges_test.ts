@@ -296,7 +296,7 @@ test('an answer ends at the final block if the tail is too long', async () => {
   for (const [index, { tokenId }] of wanted.entries()) {
     const { reply } = await askAbout(pnl, tokenId)
     expect(reply.data as unknown).toEqual({ ...truths[index]?.pnl })
-    expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: last }])
+    expect(reply.asOf).toMatchObject([{ chainId: 1, blockNumber: last }])
   }
 })
 

@@ -100,7 +100,7 @@ describe('histories of V4 positions', () => {
         const expected = secondOpinion(flowsOfTruths(acts, life, UNFED), valuation)
         const { reply, credits } = await askAbout(pnl, life.tokenId)
         expect(credits).toBe(8)
-        expect(reply.asOf).toEqual([{ chainId: 1, blockNumber: block }])
+        expect(reply.asOf).toMatchObject([{ chainId: 1, blockNumber: block }])
         expect(reply.data).toEqual({
           token_id: String(life.tokenId),
           chain_id: 1,
@@ -173,7 +173,7 @@ describe('histories of V4 positions', () => {
     const [first] = ofLife(burned)
     const at = Number(first?.blockNumber)
     const then = await askAbout(events, burned.tokenId, `at_block=${at}`)
-    expect(then.reply.asOf).toEqual([{ chainId: 1, blockNumber: BigInt(at) }])
+    expect(then.reply.asOf).toMatchObject([{ chainId: 1, blockNumber: BigInt(at) }])
     expect((then.reply.data as unknown as EventShown[]).map(({ type }) => type)).toEqual(['increase'])
     await expect(askAbout(events, burned.tokenId, `at_block=${at - 1}`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   }, 60_000)
