@@ -18,6 +18,13 @@ const MARKETS = ['main', 'lido', 'etherfi'] as const
 const RANDOM_COUNT = 150
 /** The library calculates with floats of 20 digits, and with an average threshold that is not cut to basis points. */
 const RELATIVE = 1e-9
+const SECONDS_PER_YEAR = 31_536_000
+/**
+ * How far the library's power of a rate may be off, as a share of 1 + APY, which matters for tiny rates: it cuts the
+ * rate per second to a whole ray, which a year of seconds multiplies, and rounds each of its 24 squares to a whole ray:
+ * half a ray of the first counts for half of the seconds, of the second for a quarter, and so on.
+ */
+const POWER = (1 + 0.5) * SECONDS_PER_YEAR * 1e-27
 
 let wallets: readonly Address[]
 let read: ChainRead
@@ -83,7 +90,7 @@ function compounding(
   }: { readonly lastUpdateTimestamp: number; readonly variableBorrowRate: string },
 ): number {
   const seconds = Number(read.block.timestampSec) - lastUpdateTimestamp
-  const perSecond = Number(variableBorrowRate) / 31_536_000
+  const perSecond = Number(variableBorrowRate) / SECONDS_PER_YEAR
   const x = perSecond * seconds
   return (0.5 * seconds ** 2) / 2 / 1e27 + (0.5 * seconds ** 3) / 6 / 1e27 + x * (1 + x) * perSecond + 1e-15
 }
@@ -153,14 +160,15 @@ describe("Aave's own library", () => {
     let compared = 0
     each((ours, theirs) => {
       const interest = { supply: 0, borrow: 0 }
-      const exact = { relative: 1e-12, absolute: 1e-24 }
+      const closeYield = (apyRay: bigint, theirApy: number) =>
+        close(Number(apyRay) / 1e27, theirApy, { relative: 1e-15, absolute: POWER * (1 + theirApy) })
       for (const { underlyingAsset, reserve, ...amounts } of theirs.userReservesData) {
         interest.supply += Number(amounts.underlyingBalanceUSD) * Number(reserve.supplyAPY)
         interest.borrow += Number(amounts.variableBorrowsUSD) * Number(reserve.variableBorrowAPY)
         const asset = ours.assets.find((one) => one.reserve.asset.toLowerCase() === underlyingAsset)
         if (asset === undefined) continue
-        close(Number(asset.reserve.supplyApyRay) / 1e27, Number(reserve.supplyAPY), exact)
-        close(Number(asset.reserve.borrowApyRay) / 1e27, Number(reserve.variableBorrowAPY), exact)
+        closeYield(asset.reserve.supplyApyRay, Number(reserve.supplyAPY))
+        closeYield(asset.reserve.borrowApyRay, Number(reserve.variableBorrowAPY))
       }
       const legs = yieldLegs(ours)
       const [supplied, owed] = [Number(theirs.totalLiquidityUSD), Number(theirs.totalBorrowsUSD)]
