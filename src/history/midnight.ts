@@ -98,7 +98,8 @@ export function createMidnights({ db, clock, serverTime = createServerTime({ db,
   async function search(client: ChainClient, days: readonly number[], work: Work): Promise<ReadonlySet<number>> {
     const absentDays = days.filter((day) => cachedBlocks.get(`${client.chain.id}:${day}`) === undefined)
     if (absentDays.length === 0) return new Set()
-    const nowSec = await serverTime()
+    // By either clock: a search throws if one of several moments that its own clock calls recent has no block.
+    const nowSec = Math.min(await serverTime(), clock.now() / 1_000)
     const missingDays = absentDays.filter((day) => nowSec - day * DAY_SEC > SETTLED_SEC)
     if (missingDays.length === 0) return new Set()
     const times = missingDays.map((day) => BigInt(day * DAY_SEC))

@@ -195,7 +195,8 @@ export function createBlockFinder(clock: Clock) {
       findByTime(client, { timeSec, isOver: true }, work),
     /**
      * Finds the same blocks for several moments in one search: every header narrows all of them, and the headers of a
-     * round are read concurrently. Undefined if there is no such block. Endpoints must agree on all of them.
+     * round are read concurrently. Undefined if there is no such block. Endpoints must agree on all of them. The moments
+     * must be over a day old by the clock: as long as one is not, throws `NoBlockError` if any has no block.
      */
     async findLastBlocks(
       client: ChainClient,

@@ -1,6 +1,5 @@
 import type { Address } from 'viem'
 import type { WithExpiry } from '../../chain/block_cache.ts'
-import { NoBlockError } from '../../chain/past/block_at.ts'
 import { SOLANA_CHAIN_ID } from '../../chain/solana/client.ts'
 import { allOrAbort } from '../../lib/async/parallel.ts'
 import { limitWork, type Work } from '../../lib/async/work.ts'
@@ -124,10 +123,7 @@ export function createOverviewReader(options: {
       if (work.signal.aborted) throw error
       if (limit.aborted || error instanceof PendingError) return { wallet, chainId, worths: PENDING }
       if (error instanceof UnavailableError) return { wallet, chainId, worths: error.message }
-      if (!(error instanceof NoBlockError)) throw error
-      // The chain began after the first of these midnights.
-      const later = days.slice(1)
-      return later.length === 0 ? { wallet, chainId, worths: [] } : await readPast(wallet, chainId, later, work)
+      throw error
     }
   }
 

@@ -4,6 +4,7 @@ import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
+import { PendingError } from '../../../src/lib/error.ts'
 import { AAVE_WALLETS } from '../../devnet/aave_v3/addresses.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS, toWalletAddress, WALLETS } from '../../devnet/addresses.ts'
@@ -357,11 +358,13 @@ function toUsd(unitsE6: bigint): string {
   return `${unitsE6 < 0n ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`
 }
 
-test('on a chain that began a few days ago the change of a day is told, and that of 30 days is not', async () => {
+test('a chain that began a few days ago has snapshots and the change of a day, and no change of 30 days', async () => {
   const young = await startDevnet({ ageSec: 4 * DAY_SEC })
   const fresh = await testDatabase()
   try {
-    const nowSec = Number((await young.client.getBlock()).timestamp) + 3 * DAY_SEC
+    const filledSec = Number((await young.client.getBlock()).timestamp)
+    // A day behind the clock of the database, which decides with the process' own what is old enough to be final.
+    const nowSec = filledSec + 3 * DAY_SEC
     await young.rpc.call('evm_setNextBlockTimestamp', nowSec)
     await young.rpc.call('evm_mine')
     const { client } = countedClient(createDevnetChain(young))
@@ -371,6 +374,19 @@ test('on a chain that began a few days ago the change of a day is told, and that
       const { data } = await ask(portfolio, [WALLETS.provider])
       return data.unread.some(({ why }) => why.endsWith('ask again')) ? await askUntilRead() : data
     }
+    const askSnapshots = async (): Promise<readonly number[]> => {
+      const query = `wallet=${WALLETS.provider}&chain_id=1&max_snapshots=30`
+      const { reply } = await portfolio.snapshots(query).catch((error: unknown) => {
+        if (!(error instanceof PendingError)) throw error
+        return { reply: undefined }
+      })
+      if (reply === undefined) return await askSnapshots()
+      return (reply.data as readonly { readonly timestamp: number }[]).map(({ timestamp }) => timestamp)
+    }
+    const midnights = [0, 1, 2].map((day) => (Math.ceil(filledSec / DAY_SEC) + day) * DAY_SEC)
+    // A midnight while the wallets were filled may be there too.
+    expect((await askSnapshots()).filter((timestamp) => timestamp >= filledSec)).toEqual(midnights)
+
     const { worth, unread } = await askUntilRead()
     expect([worth['change_24h_usd'], worth['change_30d_usd']]).toEqual([expect.any(String), null])
     expect(unread).toEqual([{ chain_id: 1, what: 'change_30d_usd', why: expect.stringContaining('had not begun') }])
