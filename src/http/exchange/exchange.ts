@@ -327,9 +327,10 @@ async function workPlainly(
   // The last check: an answer to a closed connection is not charged.
   if (signal.aborted) return CALLER_LEFT
   if (csv === undefined) {
-    const etag = createTag(response)
+    if (method !== 'GET') return { status: 200, body, credits, headers }
+    const etag = createTag(response, { organizationId, address })
     if (hasAnswer(exchange, etag)) return { status: 304, body: null, credits: 0, headers: { ...headers, etag } }
-    return { status: 200, body, credits, headers: method === 'GET' ? { ...headers, etag } : headers }
+    return { status: 200, body, credits, headers: { ...headers, etag } }
   }
   const table = csv.write(body)
   if (place === undefined) return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
@@ -340,8 +341,8 @@ async function workPlainly(
 }
 
 /** True if the caller has this answer already, of the same blocks: it is neither sent nor charged again. */
-function hasAnswer({ method, knownTags, idempotencyKey }: Exchange, etag: string): boolean {
-  return method === 'GET' && idempotencyKey === undefined && knownTags?.includes(etag) === true
+function hasAnswer({ knownTags, idempotencyKey }: Exchange, etag: string): boolean {
+  return idempotencyKey === undefined && knownTags?.includes(etag) === true
 }
 
 function linkNext(address: string | undefined): Readonly<Record<string, string>> {

@@ -139,16 +139,21 @@ export function formatReply({ data, fx, coverage, pagination, counts, receipt, c
   return JSON.stringify({ data, fx, coverage, pagination, counts, receipt, citation }).slice(0, -1)
 }
 
-/** Creates the `ETag` of a response: of its text and the blocks that it was read from. Each response is hashed once. */
-export function createTag(response: CachedResponse): string {
-  const known = tags.get(response)
-  if (known !== undefined) return known
-  const tag = `"${hashText(`${JSON.stringify(response.headers)}${response.text}`)}"`
-  tags.set(response, tag)
-  return tag
+/**
+ * Creates the `ETag` of a response for who asked what: of its text and the blocks that it was read from. The same text is
+ * an answer to other questions, such as for another wallet that is empty, and neither those nor other organizations have
+ * paid for it. Each response is hashed once.
+ */
+export function createTag(
+  response: CachedResponse,
+  { organizationId, address }: { readonly organizationId: string; readonly address: string },
+): string {
+  const content = hashes.get(response) ?? hashText(`${JSON.stringify(response.headers)}${response.text}`)
+  hashes.set(response, content)
+  return `"${hashText(`${organizationId}\n${address}\n${content}`)}"`
 }
 
-const tags = new WeakMap<CachedResponse, string>()
+const hashes = new WeakMap<CachedResponse, string>()
 
 /** Completes a body with its request id. Request ids contain no character that JSON escapes. */
 export function withRequestId(text: string, requestId: string): string {

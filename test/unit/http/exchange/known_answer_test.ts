@@ -47,3 +47,16 @@ test('a change has no tag', async () => {
   const answer = await call('/v1/lending/aave-v3/batch', { key: 'good', method: 'POST', body })
   expect([answer.status, answer.headers.get('etag')]).toEqual([200, null])
 })
+
+test('the same answer to another question, or to another organization, is sent and charged', async () => {
+  const { call, gate, happenings, first, again } = await createReader()
+  Object.assign(happenings, { data: [], total: 0 })
+  const empty = await call(LIST, { key: 'good' })
+  const tag = empty.headers.get('etag') ?? ''
+  const other = LIST.replace(WALLET, '0x00000000219ab540356cBB839Cbe05303d7705Fa')
+  const asked = await call(other, { key: 'good', headers: { 'if-none-match': tag } })
+  expect([first.status, asked.status, (await again()).status]).toEqual([200, 200, 200])
+  expect((await call(LIST, { key: 'good', headers: { 'if-none-match': tag } })).status).toBe(304)
+  expect((await call(LIST, { key: 'slow', headers: { 'if-none-match': tag } })).status).toBe(200)
+  expect(gate.rows.map(({ status }) => status)).toEqual([200, 200, 200, 200, 304, 200])
+})
