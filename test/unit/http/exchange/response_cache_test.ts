@@ -121,7 +121,8 @@ test('a tag names the text and the blocks of a response', () => {
   const { store } = createResponseCache(createFixedClock())
   const tag = (data: unknown, blockNumber: bigint) => {
     const present = () => ({ data, asOf: [{ chainId: 1, blockNumber }] })
-    return createTag(store(SENT, { answer: { credits: 1, untilMs: 0, present }, creditsMin: 1 }))
+    const response = store(SENT, { answer: { credits: 1, untilMs: 0, present }, creditsMin: 1 })
+    return createTag(response, { organizationId: 'org', address: SENT.address })
   }
   expect(tag([1], 7n)).toMatch(/^"[0-9a-f]{16}"$/)
   expect(tag([1], 7n)).toBe(tag([1], 7n))
