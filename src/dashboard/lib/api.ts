@@ -1,5 +1,6 @@
 import { keptAnswers } from './kept_answers.ts'
 import { createRateLimiter } from './rate_limiter.ts'
+import { getStoredKey } from './session.ts'
 import type { ChangeRequest } from './submission.ts'
 import { delay } from './time.ts'
 
@@ -90,9 +91,9 @@ export async function requestApi<Body = unknown>(
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   }
   const init = { method, headers, ...(signal && { signal }), ...(body !== undefined && { body: JSON.stringify(body) }) }
-  const hasKept = keeps && method === 'GET'
+  const keptKey = keeps && method === 'GET' ? key : undefined
   for (let attempts = 1; ; attempts++) {
-    const answer = await limiter.run(() => send<Body>(path, init, { hasKept }), signal)
+    const answer = await limiter.run(() => send<Body>(path, init, { keptKey }), signal)
     if (answer.ok || answer.status !== 429 || attempts === ATTEMPTS_MAX) return answer
     await delay(Math.min(answer.retryAfterSec ?? 1, WAIT_MAX_SEC) * 1000, signal)
   }
@@ -116,19 +117,21 @@ export async function requestUnlessGone<Body = unknown>(
 }
 
 /**
- * Sends one request to this service. Rejects only when `init.signal` fires. With `hasKept`, an answer that this tab has is
- * named to the service, which charges nothing if it would be the same.
+ * Sends one request to this service. Rejects only when `init.signal` fires. With `keptKey`, the key of the request, an
+ * answer that this tab has is named to the service, which charges nothing if it would be the same.
  */
 export async function send<Body = unknown>(
   path: string,
   init: RequestInit = {},
-  { hasKept = false } = {},
+  { keptKey }: { readonly keptKey?: string | undefined } = {},
 ): Promise<Answer<Body> | Failure> {
   const startedMs = performance.now()
+  // The key may be forgotten while its answer is on its way.
+  const isKept = () => keptKey !== undefined && keptKey === getStoredKey()
   const limit = AbortSignal.timeout(ANSWER_LIMIT_MS)
   const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
   try {
-    const kept = hasKept ? keptAnswers.find(path) : undefined
+    const kept = isKept() ? keptAnswers.find(path) : undefined
     const sent = { ...(init.headers as Record<string, string>), ...(kept && { 'if-none-match': kept.tag }) }
     const fetched = { cache: 'no-store', ...init, headers: sent, signal, referrerPolicy: 'no-referrer' } as const
     const response = await fetch(path, fetched)
@@ -142,7 +145,7 @@ export async function send<Body = unknown>(
     if (remaining !== null) for (const listener of chargeListeners) listener({ charged: Number(credits), remaining })
     if (!response.ok && !isSame) return toFailure(path, response, text)
     const tag = headers.get('etag')
-    if (hasKept && tag !== null && !isSame) keptAnswers.keep(path, { tag, type, text })
+    if (isKept() && tag !== null && !isSame) keptAnswers.keep(path, { tag, type, text })
     return {
       ok: true,
       path,

@@ -47,9 +47,10 @@ export function createKeptAnswers(getStore: () => TextStore) {
       remove(store, oldest)
       chars -= size
     }
-    store.setItem(PREFIX + path, text)
     known.set(path, text.length)
+    // The index comes first: where the storage is full, no answer stays that it does not name.
     store.setItem(INDEX, JSON.stringify([...known]))
+    store.setItem(PREFIX + path, text)
   }
 
   return {

@@ -60,6 +60,20 @@ test('forgetting leaves nothing of them, and nothing else', () => {
   expect([...store.texts.keys()]).toEqual(['walletscope.recent'])
 })
 
+test('where the storage is full, nothing stays that forgetting does not find', () => {
+  const store = createStore()
+  const full = {
+    ...store,
+    setItem(name: string, text: string) {
+      if (name.endsWith('answers')) throw new Error('full')
+      store.setItem(name, text)
+    },
+  }
+  createKeptAnswers(() => full).keep('v1/a', answer('a'))
+  createKeptAnswers(() => store).clear()
+  expect([...store.texts.keys()]).toEqual([])
+})
+
 test('without storage nothing is kept, and nothing fails', () => {
   const kept = createKeptAnswers(() => {
     throw new Error('denied')
