@@ -46,3 +46,9 @@ export async function watchMessages({ read, onMessages, onFailure, signal, wait 
     isCaughtUp = true
   }
 }
+
+/** Puts messages, oldest first, before a list of newest first. A watch that begins anew reads the same ones again. */
+export function addMessages(list: readonly Message[], messages: readonly Message[]): readonly Message[] {
+  const ids = new Set(messages.map(({ id }) => id))
+  return [...messages.toReversed(), ...list.filter(({ id }) => !ids.has(id))]
+}

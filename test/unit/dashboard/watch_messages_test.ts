@@ -6,6 +6,7 @@ interface Message {
 }
 type Answer = { ok: true; body: { data: readonly Message[] } } | { ok: false; status: number }
 interface Pages {
+  addMessages(list: readonly Message[], messages: readonly Message[]): readonly Message[]
   watchMessages(options: {
     read: (path: string, waits: boolean) => Promise<Answer>
     onMessages: (messages: readonly Message[], areNew: boolean) => void
@@ -16,7 +17,7 @@ interface Pages {
 }
 
 const PATH: string = join(import.meta.dir, '../../../src/dashboard/lib/watch_messages.ts')
-const { watchMessages }: Pages = await import(PATH)
+const { addMessages, watchMessages }: Pages = await import(PATH)
 
 const list = (...ids: readonly string[]): Answer => ({ ok: true, body: { data: ids.map((id) => ({ id })) } })
 const full = (from: number) => list(...Array.from({ length: 100 }, (_, index) => `m${from + index}`))
@@ -80,4 +81,16 @@ test('an outage is waited for, and a refusal ends it', async () => {
   expect(outage.heard).toEqual([['a', true]])
   const refused = await watch([list(), { ok: false, status: 401 }, list('a')])
   expect([refused.heard, refused.failures]).toEqual([[], [undefined, 401]])
+})
+
+test('a watch that begins anew after a refusal tells nothing twice', () => {
+  const told = [['a', 'b'], ['c'], ['a', 'b'], ['c', 'd']].reduce(
+    (list: readonly Message[], ids) =>
+      addMessages(
+        list,
+        ids.map((id) => ({ id })),
+      ),
+    [],
+  )
+  expect(told.map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a'])
 })

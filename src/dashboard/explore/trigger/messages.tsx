@@ -4,7 +4,7 @@ import { requestApi } from '../../lib/api.ts'
 import type { Message, MessageList } from '../../lib/shapes.ts'
 import { formatMoment, pluralize } from '../../lib/time.ts'
 import { useEffect, useState } from '../../lib/view.ts'
-import { watchMessages } from '../../lib/watch_messages.ts'
+import { addMessages, watchMessages } from '../../lib/watch_messages.ts'
 import { ErrorNotice } from '../../part/notice.tsx'
 import { Offer } from '../requests/offer.tsx'
 
@@ -37,7 +37,7 @@ export function useMessages(key: string | undefined): Messages {
     watchMessages({
       read: (path, waits) => requestApi<MessageList>(path, { key, signal, keeps: !waits }),
       onMessages(messages, areNew) {
-        setList((before) => [...messages.toReversed(), ...before].slice(0, SHOWN))
+        setList((before) => addMessages(before, messages).slice(0, SHOWN))
         if (areNew) for (const message of messages) tell(message)
       },
       onFailure: setFailure,
