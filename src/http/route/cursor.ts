@@ -51,11 +51,34 @@ function nameList(path: string, query: URLSearchParams, overrides: readonly stri
     .slice(0, 16)
 }
 
+/** The place that a request names by a cursor, if any, or what is wrong with the cursor. */
+interface FoundPlace {
+  readonly place?: CursorPlace | undefined
+  readonly fault?: CodedError
+}
+
+/** Of a request without a cursor. */
+export const NO_PLACE: FoundPlace = {}
+
+/** Finds the place that a request to a route names by a cursor. */
+export function findPlace(
+  route: Route,
+  { path, query }: { readonly path: string; readonly query: string },
+): FoundPlace {
+  if (!takesCursor(route)) return NO_PLACE
+  try {
+    return { place: readCursor(path, query) }
+  } catch (error) {
+    if (error instanceof CodedError) return { fault: error }
+    throw error
+  }
+}
+
 /**
  * Reads the cursor of a request; undefined without one. Throws `CodedError` INVALID_PARAMETER for text that is no cursor
  * of this list, and for a page or a receipt beside it.
  */
-export function readCursor(path: string, query: string): CursorPlace | undefined {
+function readCursor(path: string, query: string): CursorPlace | undefined {
   if (!query.includes(CURSOR_PARAMETER_NAME)) return undefined
   const parameters = new URLSearchParams(query)
   const [sent, ...others] = parameters.getAll(CURSOR_PARAMETER_NAME)

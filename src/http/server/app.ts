@@ -1,7 +1,7 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import { createIdleWaiter, withTimeout } from '../../lib/async/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError } from '../../lib/error.ts'
+import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
 import type { Network } from '../../lib/text/network.ts'
@@ -44,7 +44,7 @@ import { createPathSuggester } from '../request/suggest_path.ts'
 import { getLoggablePath, isBodylessMethod, parseTarget, type Target, toTargetError } from '../request/target.ts'
 import { respond } from '../respond.ts'
 import { findCsvTable } from '../route/csv.ts'
-import { type CursorPlace, readCursor, takesCursor } from '../route/cursor.ts'
+import { findPlace, NO_PLACE } from '../route/cursor.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
 import type { Route, RouteRequest } from '../route/route.ts'
 import { createRouteTable, type RouteMatch, type RouteTable } from '../route/route_table.ts'
@@ -199,7 +199,8 @@ export function createApp(options: AppOptions) {
         ? findCsvTable(match.endpoint.route, { query, accept: headers.get('accept') })
         : undefined
     const withoutFormat = csv === undefined ? query : csv.query
-    const { place, fault: cursorFault } = findPlace(match, path, withoutFormat)
+    const { place, fault: cursorFault } =
+      match.kind === 'endpoint' ? findPlace(match.endpoint.route, { path, query: withoutFormat }) : NO_PLACE
     const remainingQuery = place === undefined ? withoutFormat : place.query
     const isGateway = fault === undefined && match.kind === 'endpoint' && match.endpoint === gateway?.endpoint
     // One request may hold several messages.
@@ -453,23 +454,6 @@ function createPortSuggester(
 function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
   return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
 }
-
-/** Finds the place that a request names by a cursor, or what is wrong with the cursor. */
-function findPlace(
-  match: Exchange['match'],
-  path: string,
-  query: string,
-): { readonly place?: CursorPlace | undefined; readonly fault?: CodedError } {
-  if (match.kind !== 'endpoint' || !takesCursor(match.endpoint.route)) return NO_PLACE
-  try {
-    return { place: readCursor(path, query) }
-  } catch (error) {
-    if (error instanceof CodedError) return { fault: error }
-    throw error
-  }
-}
-
-const NO_PLACE = {}
 
 type SentInput = RawInput & { readonly clock: Clock } & Pick<RouteRequest, 'rowsMax' | 'reads'>
 
