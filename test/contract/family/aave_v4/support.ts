@@ -6,7 +6,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { ACCESS_MANAGER, recordSnapshot } from '../../../devnet/aave_v4/record.ts'
 import { placeReplay } from '../../../devnet/aave_v4/replay.ts'
 import type { Snapshot } from '../../../devnet/aave_v4/vectors.ts'
-import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
+import { type Anvil, type AnvilOptions, startAnvil } from '../../../devnet/anvil.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { callRoute } from '../../../support/call_route.ts'
@@ -25,8 +25,8 @@ export interface ReplayedChain {
 }
 
 /** Starts it, without a snapshot. */
-export async function startReplayedChain(): Promise<ReplayedChain> {
-  const anvil = await startAnvil({ chainId: CHAIN_ID, hardfork: 'cancun' })
+export async function startReplayedChain(options: Pick<AnvilOptions, 'timestampSec'> = {}): Promise<ReplayedChain> {
+  const anvil = await startAnvil({ chainId: CHAIN_ID, hardfork: 'cancun', ...options })
   const rpc = createRpc(anvil.rpcUrl)
   const client = createChainClient({
     chain: {
