@@ -165,6 +165,11 @@ export function createBlockFinder(clock: Clock) {
     return cache.get({ key: `${client.chain.id}:${name}`, read }, work)
   }
 
+  const findByNumber = (client: ChainClient, number: bigint, work: Work) => {
+    const find = (shared: Work) => findNumber(client, number, shared)
+    return getCached(client, { name: `number:${number}`, find }, work)
+  }
+
   const findByTime = (client: ChainClient, query: Parameters<typeof findTime>[1], work: Work) => {
     const name = `${query.isOver ? 'over' : 'time'}:${query.timeSec}`
     return getCached(client, { name, find: (shared) => findTime(client, query, shared) }, work)
@@ -175,9 +180,22 @@ export function createBlockFinder(clock: Clock) {
      * Finds the block at a height. Throws `NoBlockError` above the newest block, `ChainUnavailableError` (disputed) if
      * endpoints disagree on a final block, else as `ChainClient.read`.
      */
-    findByNumber(client: ChainClient, number: bigint, work: Work): Promise<WitnessedBlock> {
-      const find = (shared: Work) => findNumber(client, number, shared)
-      return getCached(client, { name: `number:${number}`, find }, work)
+    findByNumber,
+    /**
+     * Finds the same block, at a height that an endpoint reported before: above the newest block of all that answer now,
+     * which lag behind or have replaced it, throws `UnavailableError`.
+     */
+    async findReportedBlock(client: ChainClient, number: bigint, work: Work): Promise<WitnessedBlock> {
+      try {
+        return await findByNumber(client, number, work)
+      } catch (error) {
+        if (!(error instanceof NoBlockError)) throw error
+        const { id, name } = client.chain
+        throw new UnavailableError(
+          `Cannot read block ${number} of chain ${id} (${name}): its endpoints have blocks up to ${error.nearest.number} ` +
+            'only, ask again',
+        )
+      }
     },
     /**
      * Finds the last block at or before a moment (seconds since the epoch): the newest block if it is not later. Reads

@@ -64,7 +64,7 @@ export function createRateReader(options: {
   function findBlock(lender: FinanceClient, { reads }: RatedAnswer, work: Work): Promise<PinnedBlock> {
     const own = reads.find(({ chainId }) => chainId === lender.chain.id)?.block
     if (own?.hash !== undefined) return Promise.resolve({ ...own, hash: own.hash })
-    if (own !== undefined) return blocks.findByNumber(lender, own.number, work)
+    if (own !== undefined) return blocks.findReportedBlock(lender, own.number, work)
     const nowSec = BigInt(Math.floor(clock.now() / 1_000))
     const timesSec = reads.flatMap(({ block }) => block?.timestampSec ?? [])
     return blocks.findByTime(lender, timesSec.reduce(minBigint, nowSec), work)

@@ -48,7 +48,7 @@ export function createCustodyReader({
   async function readBlock(client: FinanceClient, { block, timestampSec }: CustodyEvent, isFinal: boolean, work: Work) {
     const number = BigInt(block)
     if (isFinal && timestampSec !== null) return { number, timestampSec: BigInt(timestampSec) }
-    return await blocks.findByNumber(client, number, work)
+    return await blocks.findReportedBlock(client, number, work)
   }
 
   function readDecimals(client: FinanceClient, token: Address, work: Work): Promise<number> {

@@ -264,7 +264,7 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
 
   /** Reads a block: its time from its logs, else from its header, with its hash if it may be replaced. */
   async function readBlock({ client, byBlock, finalTo }: GroupedFactsQuery, number: number, work: Work) {
-    if (number > finalTo) return await blocks.findByNumber(client, BigInt(number), work)
+    if (number > finalTo) return await blocks.findReportedBlock(client, BigInt(number), work)
     const logged = byBlock.get(number)?.[0]?.timestampSec ?? null
     const timestampSec = logged === null ? await readTime(client, number, work) : BigInt(logged)
     return { number: BigInt(number), timestampSec }
@@ -273,7 +273,7 @@ function createFactsReader(services: { readonly prices: PriceReader; readonly cl
   /** Reads the time of a final block. */
   function readTime(client: FinanceClient, number: number, work: Work): Promise<bigint> {
     const read = async (shared: Work) => {
-      const { timestampSec, witnesses } = await blocks.findByNumber(client, BigInt(number), shared)
+      const { timestampSec, witnesses } = await blocks.findReportedBlock(client, BigInt(number), shared)
       return { value: timestampSec, lifeMs: getCacheTtlMs(client, witnesses) }
     }
     return times.get({ key: `${client.chain.id}:${number}`, read }, work)

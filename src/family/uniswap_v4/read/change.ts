@@ -204,7 +204,7 @@ function createGroupReader(clock: Clock): ReadGroups {
     work: Work,
   ): Promise<BlockReference> {
     if (number <= finalTo) return { number }
-    const { hash } = await finder.findByNumber(client, BigInt(number), work)
+    const { hash } = await finder.findReportedBlock(client, BigInt(number), work)
     return { number, hash }
   }
 

@@ -185,6 +185,19 @@ describe('over two endpoints', () => {
     await expect(now.findByTime(one, timestampSec + 61n, patient)).rejects.toBeInstanceOf(NoBlockError)
   })
 
+  test('a height above the newest block is none to a caller who asks for it, and a lag where an endpoint reported it', async () => {
+    const { number, timestampSec } = block(-1)
+    for (const client of [one, both]) {
+      const finder = finderAfter(timestampSec, 60)
+      await expect(finder.findByNumber(client, number + 1n, patient)).rejects.toBeInstanceOf(NoBlockError)
+      await expect(finder.findReportedBlock(client, number + 1n, patient)).rejects.toMatchObject({
+        code: 'SERVICE_UNAVAILABLE',
+        message: expect.stringContaining(`blocks up to ${number} only, ask again`),
+      })
+      expect((await finder.findReportedBlock(client, number, patient)).number).toBe(number)
+    }
+  })
+
   test('the newest block is that of its own second, even if the clock is behind it', async () => {
     const { number, timestampSec } = block(-1)
     expect((await finderAfter(timestampSec, -5).findByTime(one, timestampSec, patient)).number).toBe(number)
