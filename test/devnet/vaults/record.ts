@@ -24,6 +24,8 @@ const VAULT_ABI = parseAbi([
   'function getStakerCooldown(address) view returns (uint192, uint32, uint32)',
   'function liquidityAdapter() view returns (address)',
   'function liquidityData() view returns (bytes)',
+  'function isAdapter(address) view returns (bool)',
+  'function parentVault() view returns (address)',
   'function canSendShares(address) view returns (bool)',
   'function canReceiveAssets(address) view returns (bool)',
   'function isMetaMorpho(address) view returns (bool)',
@@ -142,6 +144,8 @@ function recordAdapter(
   }
   const named = [
     recordCall(vault, 'liquidityAdapter', [], adapter),
+    recordCall(vault, 'isAdapter', [adapter], true),
+    recordCall(adapter, 'parentVault', [], vault),
     recordCall(REGISTRIES.morpho_adapter_registry, 'isInRegistry', [adapter], true),
   ]
   if (kind.includes('metamorpho')) {

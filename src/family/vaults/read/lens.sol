@@ -16,6 +16,7 @@ interface IVault {
     function getStakerCooldown(address) external view;
     function liquidityAdapter() external view;
     function liquidityData() external view;
+    function isAdapter(address) external view;
     function canSendShares(address) external view;
     function canReceiveAssets(address) external view;
 }
@@ -27,6 +28,7 @@ interface IFactory {
 }
 
 interface IAdapter {
+    function parentVault() external view;
     function morphoVaultV1() external view;
     function morpho() external view;
     function expectedSupplyAssets(bytes32) external view;
@@ -42,8 +44,9 @@ interface IAdapter {
 ///   header     as in `page.sol`; `taken` counts holdings
 ///   1 vault    u16 vault, u8 class: 0 no factory made it, 1 a MetaMorpho, 2 a Morpho Vault V2; the share, the asset and
 ///              its price; u8 1 if it says that it is paused; optional duration of its cooldown; of class 2: u256 assets
-///              that it holds, u8 0 without a liquidity adapter, 1 with one of a market, 2 with one of a MetaMorpho, 3
-///              with one that is not known; of 1 and 2: u256 assets that the adapter has, u256 what its market can pay
+///              that it holds, u8 0 without a liquidity adapter of its own, 1 with one of a market, 2 with one of a
+///              MetaMorpho, 3 with one that is not known; of 1 and 2: u256 assets that the adapter has, u256 what its
+///              market can pay
 ///   2 holding  u32 wallet, u16 vault, u256 shares, optional assets, optional u256 most that can be withdrawn; of class 2:
 ///              0 in its place if a gate refuses the wallet, else 1; u256 assets or shares in a cooldown, u64 its end, u64
 ///              length of the window after it
@@ -213,7 +216,7 @@ contract Lens is LensPage, Tokens, Prices {
     }
 
     /// What the liquidity adapter of a Morpho Vault V2 can pay. Only the code of adapters in Morpho's registry is known: a
-    /// curator can name any other contract.
+    /// curator can name any other contract, and an allocator the adapter of another vault, which pays that one alone.
     function writeAdapter(
         Page memory page,
         address at,
@@ -223,7 +226,11 @@ contract Lens is LensPage, Tokens, Prices {
         if (!ask(page, at, IVault.liquidityAdapter.selector, 32)) return put(page, 3, 1);
         address adapter = address(uint160(word(page.answer)));
         if (adapter == address(0)) return put(page, 0, 1);
+        if (!ask1(page, at, IVault.isAdapter.selector, uint160(adapter), 32)) return put(page, 3, 1);
+        if (word(page.answer) != 1) return put(page, 0, 1);
         if (!knows(page, registries.adapters, IFactory.isInRegistry.selector, adapter)) return put(page, 3, 1);
+        if (!ask(page, adapter, IAdapter.parentVault.selector, 32)) return put(page, 3, 1);
+        if (address(uint160(word(page.answer))) != at) return put(page, 0, 1);
         if (ask(page, adapter, IAdapter.morphoVaultV1.selector, 32)) {
             address inner = address(uint160(word(page.answer)));
             if (!knows(page, registries.metaMorpho, IFactory.isMetaMorpho.selector, inner)) return put(page, 3, 1);

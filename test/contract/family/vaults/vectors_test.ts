@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { getAddress } from 'viem'
-import { DECIMALS, getTimeSec } from '../../../devnet/vaults/record.ts'
+import { DECIMALS, getTimeSec, recordCall } from '../../../devnet/vaults/record.ts'
 import { WORLDS, type World } from '../../../devnet/vaults/vectors.ts'
 import { createCaller, placeWorld, type ReplayedChain, startReplayedChain, toEntries, USD8 } from './support.ts'
 
@@ -104,6 +104,37 @@ test(
     expect([...named.data]).toEqual(data.filter((row) => row.wallet === getAddress(holder?.wallet ?? '0x')))
     expect(named.data.length).toBeGreaterThan(0)
     expect(await list(at)).toEqual({ data: [], credits: 0 })
+  },
+  LIMIT_MS,
+)
+
+test.each([
+  ['of another vault', 'parentVault'],
+  ['that the vault does not have', 'isAdapter'],
+] as const)(
+  'a liquidity adapter %s pays nothing: what the vault holds itself can be withdrawn',
+  async (_, getter) => {
+    // An adapter that can pay more than the vault holds, without regard to whose it is.
+    const isPayer = ({ kind, idle, withdrawableNow }: World['holders'][number]) =>
+      kind === 'vault-v2 blue' && BigInt(withdrawableNow) > BigInt(idle)
+    const world = WORLDS.find(({ holders }) => holders.some(isPayer))
+    const { vault, adapter } = world?.vaults.find(({ kind }) => kind === 'vault-v2 blue') ?? {}
+    const own = world?.holders.filter((holder) => holder.vault === vault) ?? []
+    if (world === undefined || vault === undefined || adapter === undefined) throw new Error('Expected an adapter')
+    await placeWorld(chain, world)
+    await chain.place([
+      getter === 'parentVault'
+        ? recordCall(adapter, 'parentVault', [], world.morpho)
+        : recordCall(vault, 'isAdapter', [adapter], false),
+    ])
+    await chain.rpc.call('evm_mine')
+    const { batch } = createCaller(chain, toEntries(world))
+    const { data } = await batch({ wallets: own.map(({ wallet }) => wallet), chain_id: 1 })
+    for (const { wallet, convertToAssets, idle } of own) {
+      const row = data.find((each) => each.wallet === getAddress(wallet) && each.vault.address === getAddress(vault))
+      const most = BigInt(convertToAssets) < BigInt(idle) ? convertToAssets : idle
+      expect([row?.assets?.raw, row?.withdrawable?.raw]).toEqual([convertToAssets, most])
+    }
   },
   LIMIT_MS,
 )
