@@ -1,6 +1,7 @@
 import { noPriceBecause } from '../../../finance/price/price.ts'
-import type { Holding, Payable } from '../../holding.ts'
+import type { Holding, Payable, Pot } from '../../holding.ts'
 import type { PositionOutlook } from '../../outlook.ts'
+import { computeLiquidity } from '../math.ts'
 import { getCode, getSiloAssets, getWithdrawable } from './figures.ts'
 import type { PlacedVault } from './present.ts'
 
@@ -25,7 +26,17 @@ export function toHoldings(position: PlacedVault): Holding[] {
       : []),
     ...(assets === undefined || assets === 0n
       ? []
-      : [{ ...common, token: asset, amount: assets, price: asset.price, withdrawable, payable: toPayable(position) }]),
+      : [
+          {
+            ...common,
+            token: asset,
+            amount: assets,
+            price: asset.price,
+            withdrawable,
+            payable: toPayable(position),
+            pot: toPot(position),
+          },
+        ]),
     ...(silo === undefined
       ? []
       : [
@@ -51,6 +62,19 @@ function toPayable(position: PlacedVault): Payable | undefined {
   const { amount = vault.idle ?? 0n } = withdrawable
   if (amount >= assets) return undefined
   return { amount, detail: `The shares are worth ${assets} units of the asset, and the vault can pay ${amount} now` }
+}
+
+/**
+ * What such a vault can pay to all wallets together. A MetaMorpho tells it only to a wallet whose shares are worth more.
+ */
+function toPot(position: PlacedVault): Pot | undefined {
+  const { vault, listed } = position
+  if (vault.class === 'erc4626') return undefined
+  const amount =
+    vault.class === 'morpho_vault_v2'
+      ? (computeLiquidity(vault) ?? vault.idle ?? 0n)
+      : getWithdrawable(position)?.amount
+  return amount === undefined ? undefined : { key: `vaults:${listed.address}`, amount, reason: 'exceeds_liquidity' }
 }
 
 /** Says what a position earns: no vault tells a rate. */
