@@ -2,7 +2,7 @@ import { type Hex, toFunctionSelector, toHex } from 'viem'
 import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeWord, encodeCall } from '../../../chain/call/words.ts'
 import { readBlock } from '../../../chain/evm/read_block.ts'
-import { readByQuorum } from '../../../chain/past/quorum.ts'
+import { isCacheableForever, readByQuorum } from '../../../chain/past/quorum.ts'
 import { type ChainClient, isUnavailable } from '../../../chain/rpc/client.ts'
 import { parseLogs } from '../../../history/logs/parse_logs.ts'
 import { IncompleteError } from '../../../history/stream.ts'
@@ -31,19 +31,39 @@ interface PrincipalQuery {
   readonly clock: Clock
 }
 
+/** What a proof found. */
+interface Standing {
+  /** Blocks of changes without a log, ascending. */
+  readonly silent: readonly number[]
+  /** True if no part of it rests on the word of one endpoint among several. */
+  readonly isAgreed: boolean
+}
+
+/** A query with a callback for the endpoints that gave an answer. */
+interface WitnessedQuery extends PrincipalQuery {
+  readonly onWitnesses: (endpoints: readonly number[]) => void
+}
+
 /**
  * Proves that a wallet's principal stood still in ranges without a log of its base, at final blocks. Where it did not, the
  * block of each change is searched by bisecting: a transfer of base between accounts that owe logs nothing, so a change
- * in a block without a log of the wallet is one. Returns the blocks of such changes. Throws `IncompleteError` with the
+ * in a block without a log of the wallet is one. Returns their blocks. Throws `IncompleteError` with the
  * check `principal` for a block that has a log of the wallet which its history does not have, and `UnavailableError` if
  * the life cannot be told: no endpoint keeps the past, or there is too much of it.
  */
 export async function proveStanding(
-  query: PrincipalQuery,
+  account: PrincipalQuery,
   ranges: readonly StillRange[],
   work: Work,
-): Promise<readonly number[]> {
-  const { target } = query
+): Promise<Standing> {
+  const { target, client } = account
+  let isAgreed = true
+  const query: WitnessedQuery = {
+    ...account,
+    onWitnesses(endpoints) {
+      if (!isCacheableForever(client, endpoints.length)) isAgreed = false
+    },
+  }
   if (ranges.length > RANGES_MAX) throw createUntoldError(query, `it has more than ${RANGES_MAX} blocks with events`)
   const silent: number[] = []
   try {
@@ -75,7 +95,7 @@ export async function proveStanding(
     if (!isUnavailable(error, 'pruned')) throw error
     throw createUntoldError(query, 'no endpoint keeps the state of its blocks', { cause: error })
   }
-  return silent.sort((a, b) => a - b)
+  return { silent: silent.sort((a, b) => a - b), isAgreed }
 }
 
 function createUntoldError(
@@ -94,7 +114,7 @@ function createUntoldError(
 
 /** The first block found after `low` at which the principal is another one; it is one at `high`. */
 async function findChange(
-  query: PrincipalQuery,
+  query: WitnessedQuery,
   range: { readonly low: number; readonly high: number; readonly principal: bigint },
   work: Work,
 ): Promise<number> {
@@ -109,14 +129,14 @@ async function findChange(
 
 /** Base of a wallet at a final block, in units of principal: negative if it owes. Throws as `readByQuorum`. */
 async function readPrincipal(
-  { client, target, wallet, clock }: PrincipalQuery,
+  { client, target, wallet, clock, onWitnesses }: WitnessedQuery,
   number: number,
   work: Work,
 ): Promise<bigint> {
   const question = { chainId: client.chain.id, number: BigInt(number) }
   const block = await client.read((endpoint, within) => readBlock(endpoint, question, within), { work, past: 'header' })
   const calls = [{ to: target.contract, data: encodeCall(USER_BASIC, wallet) }]
-  const { value } = await readByQuorum(
+  const { value, endpoints } = await readByQuorum(
     client,
     async (endpoint, within) => {
       const { results } = await readMulticall(endpoint, { calls, block, isLight: true, clock }, within)
@@ -126,14 +146,19 @@ async function readPrincipal(
     },
     { work, budgetMs: BUDGET_MS, past: block, what: `a principal at block ${number}`, toText: String },
   )
+  onWitnesses(endpoints)
   return value
 }
 
 /** True if an endpoint has a log of the wallet's base in a final block. Throws as `ChainClient.read`. */
-async function hasLog({ client, target, wallet }: PrincipalQuery, number: number, work: Work): Promise<boolean> {
+async function hasLog(
+  { client, target, wallet, onWitnesses }: WitnessedQuery,
+  number: number,
+  work: Work,
+): Promise<boolean> {
   const at = toHex(number)
   const params = [{ address: target.contract, fromBlock: at, toBlock: at }]
-  const { value } = await readByQuorum(
+  const { value, endpoints } = await readByQuorum(
     client,
     async (endpoint, within) => {
       const logs = await endpoint.request({ method: 'eth_getLogs', params, parse: parseLogs }, within)
@@ -141,5 +166,6 @@ async function hasLog({ client, target, wallet }: PrincipalQuery, number: number
     },
     { work, budgetMs: BUDGET_MS, what: `the logs of block ${number}`, toText: String },
   )
+  onWitnesses(endpoints)
   return value
 }

@@ -64,8 +64,9 @@ export function createCometStream({ clock }: { readonly clock: Clock }): Stream<
       const left = isSame
         ? ranges.flatMap((range) => (range.until > before.toBlock ? clip(range, before) : []))
         : ranges
-      await proveStanding({ client, target, wallet, clock }, left, work)
-      proven.set(key, { toBlock, rows: hashRows(rows, toBlock) })
+      const { isAgreed } = await proveStanding({ client, target, wallet, clock }, left, work)
+      // Nothing is remembered on one endpoint's word: it is asked again when there may be another.
+      if (isAgreed) proven.set(key, { toBlock, rows: hashRows(rows, toBlock) })
     },
   }
 }

@@ -239,8 +239,8 @@ test(
   LIMIT_MS,
 )
 
-/** Proves a life by these rows of it; returns the blocks of the changes that it found in no log. */
-function prove(wallet: Hex, rows: readonly LendingEvent[], toBlock: number): Promise<readonly number[]> {
+/** Proves a life by these rows of it. */
+function prove(wallet: Hex, rows: readonly LendingEvent[], toBlock: number): ReturnType<typeof proveStanding> {
   const query = { client: chain.client, target: TARGET, wallet, clock: systemClock }
   return proveStanding(query, listStillRanges(TARGET, rows, toBlock), createWork(new AbortController().signal))
 }
@@ -255,7 +255,7 @@ test(
       const name = { target: TARGET, stream: 'compound_v3_lending', wallet, toBlock }
       const rows = (await readAllLendingEvents(database.db, name)) ?? []
       const silent = SILENT_CHANGES.filter((each) => each.wallet === wallet).map(({ block }) => places.get(block))
-      expect(await prove(wallet, rows, toBlock)).toEqual(silent as number[])
+      expect(await prove(wallet, rows, toBlock)).toEqual({ silent: silent as number[], isAgreed: true })
       const blocks = [...new Set(rows.flatMap(({ asset, block }) => (asset === TARGET.base ? [block] : [])))]
       for (const lost of blocks) {
         const fewer = rows.filter(({ block }) => block !== lost)
@@ -279,7 +279,7 @@ test(
 )
 
 test(
-  'a life of too many blocks, and one without past state, cannot be told and say so',
+  'a life of too many blocks, and one without past state, cannot be told and say so; one endpoint of two proves it alone',
   async () => {
     const [wallet] = FLOW_WALLETS as [Hex]
     const many = Array.from({ length: 1_001 }, (_, index) => ({ after: index, until: index + 1 }))
@@ -298,6 +298,13 @@ test(
       )
       const asked = proveStanding({ ...query, client: pruned }, [{ after: 1, until: 2 }], work)
       await expect(asked).rejects.toThrow('no endpoint keeps the state of its blocks')
+      const alone = createChainClient({
+        chain: { ...chain.client.chain, rpcUrls: [chain.anvil.rpcUrl, faulty.url] },
+        clock: createHurriedClock(),
+        log: silentLog,
+      })
+      const proof = proveStanding({ ...query, client: alone }, [{ after: 1, until: 2 }], work)
+      expect(await proof.finally(() => alone.close())).toEqual({ silent: [], isAgreed: false })
     } finally {
       pruned.close()
       await faulty.stop()
