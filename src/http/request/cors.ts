@@ -17,6 +17,7 @@ const EXPOSED = [
   'x-total-count',
   'x-coverage',
   'x-counts',
+  'x-fx',
   'retry-after',
   'mcp-session-id',
 ].join(', ')

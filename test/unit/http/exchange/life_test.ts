@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { csvHeaders } from '../../../../src/http/openapi/headers.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../../src/lib/error.ts'
 import { createClient } from '../../../support/client.ts'
 import { createFixture, WALLET } from '../../../support/http/fixture.ts'
@@ -408,6 +409,10 @@ describe('browsers', () => {
       const other = await call(ITEM, { method, key, headers: { origin: 'https://b.example' } })
       expect(other.headers.get('access-control-allow-origin')).toBeNull()
     }
+    const { headers } = await call(ITEM, { key: 'good', headers: { origin: 'https://a.example' } })
+    const exposed = headers.get('access-control-expose-headers')?.split(', ') ?? []
+    const tableHeaders = csvHeaders({ properties: { pagination: {}, coverage: {}, counts: {}, fx: {} } })
+    expect(tableHeaders.filter((name) => !exposed.includes(name.toLowerCase()))).toEqual([])
     const preflight = await call(ITEM, { method: 'OPTIONS', headers: { origin: 'https://a.example' } })
     expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization')
   })
