@@ -28,14 +28,17 @@ export const currencyParameter = {
 
 type RatedRead = Pick<AssetsRead, 'block' | 'exits'>
 
-/** Reads the rate that a request asks for at the blocks of its answer; undefined without one. Throws as `RateReader.read`. */
+/**
+ * Reads the rate that a request asks for at the blocks of its answer; undefined without one, and where nothing was read,
+ * which has no block and no figures. Throws as `RateReader.read`.
+ */
 export async function readRate(
   rates: () => RateReader,
   query: Moment & { readonly currency?: Currency | undefined },
   { reads, unread }: { readonly reads: readonly RatedRead[]; readonly unread: WalletAssets['unread'] },
   work: Work,
 ): Promise<ExchangeRate | undefined> {
-  if (query.currency === undefined) return undefined
+  if (query.currency === undefined || reads.length === 0) return undefined
   const answer = {
     reads: reads.map(({ block: { chainId: id }, exits }) => ({
       chainId: id,

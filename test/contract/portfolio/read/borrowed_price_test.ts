@@ -323,6 +323,19 @@ describe('figures in a currency', () => {
     )
   })
 
+  test('are none where nothing was read, and the answer says so without a rate', async () => {
+    const portfolio = createPortfolioWith(createLender())
+    const query = `wallet=${HOLDER}&chain_id=1&allow_partial=true`
+    ethereumRpc.rule(() => ({ kind: 'http', status: 503, body: '' }))
+    try {
+      const { reply } = await portfolio.balance(`${query}&currency=EUR`)
+      expect(reply).toEqual((await portfolio.balance(query)).reply)
+      expect(reply.data).toMatchObject({ complete: false, unread: [{ chain_id: 1 }] })
+    } finally {
+      ethereumRpc.rule(() => undefined)
+    }
+  })
+
   test('need a feed: without one of a served chain the error says so', async () => {
     const ask = (currency: string) => createPortfolioWith(undefined).balance(`wallet=${HOLDER}&currency=${currency}`)
     await expect(ask('EUR')).rejects.toThrow('No chain with a feed of EUR is configured')
