@@ -1,6 +1,7 @@
 import { announce } from '../../lib/announce.ts'
 import type { Failure } from '../../lib/api.ts'
 import { requestApi } from '../../lib/api.ts'
+import { closeNotifications, readPermission, showNotification } from '../../lib/notifications.ts'
 import type { Message, MessageList } from '../../lib/shapes.ts'
 import { formatMoment, pluralize } from '../../lib/time.ts'
 import { useEffect, useState } from '../../lib/view.ts'
@@ -29,6 +30,7 @@ export function useMessages(key: string | undefined): Messages {
     setWatching(false)
     setList([])
     setFailure(undefined)
+    return closeNotifications
   }, [key])
   useEffect(() => {
     if (!isWatching || key === undefined) return undefined
@@ -56,18 +58,7 @@ export function useMessages(key: string | undefined): Messages {
 /** Says a new message to readers of the screen, and beside the page if the reader asked for that. */
 function tell({ id, text }: Message) {
   announce(text)
-  if (readPermission() !== 'granted') return
-  try {
-    // By its id a message is shown once, however many tabs are open.
-    new Notification('walletscope', { body: text, tag: id })
-  } catch {
-    // Some browsers of phones have notifications for installed pages alone.
-  }
-}
-
-/** Whether this browser shows notifications; undefined if it has none. */
-function readPermission() {
-  return typeof Notification === 'undefined' ? undefined : Notification.permission
+  showNotification(id, text)
 }
 
 interface MessageListProps {
