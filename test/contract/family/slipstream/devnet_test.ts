@@ -10,6 +10,7 @@ import { addSlipstream, PERIOD_SEC, readLiquidity, type SlipstreamDevnet } from 
 import type { Transaction } from '../../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall } from '../../../devnet/uniswap_v3_calls.ts'
 import { callRoute } from '../../../support/call_route.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { readInNextBlock } from '../../portfolio/next_block.ts'
@@ -25,6 +26,7 @@ interface Stated {
   readonly wallet: Address
   readonly position_state: { readonly owner: Address; readonly custodian: object | null }
   readonly uncollected_fees: Readonly<Record<'token0' | 'token1', { readonly raw: string }>> | null
+  readonly usd: { readonly uncollected_fees: string }
   readonly rewards: readonly {
     readonly raw: string
     readonly usd: string
@@ -33,6 +35,7 @@ interface Stated {
 }
 
 let devnet: Devnet
+let database: TestDatabase
 let slipstream: SlipstreamDevnet
 let client: FinanceClient
 let list: Route
@@ -44,6 +47,7 @@ const MIN_STAKE_SEC = 3 * 86_400
 const PENALTY_BPS = 3_000
 
 beforeAll(async () => {
+  database = await testDatabase()
   devnet = await startDevnet()
   slipstream = await addSlipstream(devnet)
   const { owner, manager, factory, voter, tokenIds, reward, rewardFeed } = slipstream
@@ -58,7 +62,10 @@ beforeAll(async () => {
   if (first === undefined) throw new Error('Cannot find the routes')
   list = first
 }, 120_000)
-afterAll(() => devnet?.stop())
+afterAll(async () => {
+  await devnet?.stop()
+  await database?.close()
+})
 
 async function listAll(wallet: Address, query = ''): Promise<readonly Stated[]> {
   return (await callRoute(list, { query: `wallet=${wallet}${query}` })).reply.data as readonly Stated[]
@@ -143,6 +150,37 @@ test('its reward is what claiming pays: in range or not, with its penalty, until
   await devnet.send(slipstream.pay())
   await wait(3_600)
   expect((await checkRewards()).map(({ raw }) => raw)).not.toEqual(ended)
+}, 60_000)
+
+test('what can be collected has its reward, less the penalty, beside the fees of what is held', async () => {
+  const { owner, pool } = slipstream
+  const deployments = { uniswapV3: [], aaveV3: [], ...row }
+  const portfolio = createPortfolio([client], { db: database.db, more: [SLIPSTREAM], deployments })
+  const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
+  await slipstream.trade(pool.token0, 30_000_000n)
+  // Staked anew, so that the shortest time begins again.
+  await devnet.send([slipstream.unstake(owner, staked[0]), ...slipstream.stake(owner, staked[0]), ...slipstream.pay()])
+  await wait(3_600)
+  for (const bps of [0, PENALTY_BPS]) {
+    await devnet.send([slipstream.setPenalty(bps, MIN_STAKE_SEC)])
+    const { found } = await readInNextBlock(devnet, async () => ({
+      positions: await listAll(owner, '&full=true'),
+      overview: (await portfolio.overview(`wallet=${owner}`)).reply.data as {
+        readonly earnings: { readonly to_collect_usd: string }
+      },
+    }))
+    const rewards = found.positions.flatMap((each) => each.rewards)
+    const sum = (values: readonly (number | string)[]) => values.reduce<number>((all, each) => all + Number(each), 0)
+    const ofRewards = sum(rewards.map(({ usd }) => usd))
+    const ofFees = sum(found.positions.map(({ usd }) => usd.uncollected_fees))
+    const lost = sum(rewards.map(({ penalty }) => (1.2 * Number(penalty?.raw ?? 0)) / 1e18))
+    expect([bps, lost > 1]).toEqual([bps, bps > 0])
+    expect(Math.min(ofRewards, ofFees)).toBeGreaterThan(0.001)
+    // The value of each amount is rounded to a millionth of a dollar, two of a position's fees, and so is the sum.
+    const difference = Number(found.overview.earnings.to_collect_usd) - ofRewards - ofFees
+    expect(Math.abs(difference)).toBeLessThan(1e-6 * (rewards.length + 2 * found.positions.length + 1))
+  }
+  await devnet.rpc.call('evm_revert', snapshot)
 }, 60_000)
 
 test('a gauge that was created later is in the next list', async () => {

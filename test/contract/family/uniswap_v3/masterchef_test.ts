@@ -20,6 +20,7 @@ import { addPancakeswapFarm, FARM_ABI, type PancakeswapFarm, PERIOD_SEC } from '
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../../devnet/pancakeswap_v3/mod.ts'
 import type { Transaction } from '../../../devnet/transaction.ts'
 import { collectCall, decreaseLiquidityCall, MANAGER_ABI } from '../../../devnet/uniswap_v3_calls.ts'
+import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { countedClient, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { createTestServices } from '../../../support/family.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
@@ -44,6 +45,7 @@ interface Stated {
 }
 
 let devnet: Devnet
+let database: TestDatabase
 let pancakeswap: PancakeswapDevnet
 let farm: PancakeswapFarm
 let deployments: readonly EnumerableDeployment[]
@@ -57,6 +59,7 @@ const WITHDRAWN = 4n
 const stranger = toWalletAddress('a stranger who harvests nothing')
 
 beforeAll(async () => {
+  database = await testDatabase()
   devnet = await startDevnet()
   pancakeswap = await addPancakeswapV3(devnet)
   before = Number(await devnet.rpc.call('eth_blockNumber'))
@@ -77,7 +80,10 @@ beforeAll(async () => {
   client = countedClient({ ...chain, prices: { ...chain.prices, usdFeeds } }).client
   routes = createRoutes([client], deployments)
 }, 120_000)
-afterAll(() => devnet?.stop())
+afterAll(async () => {
+  await devnet?.stop()
+  await database?.close()
+})
 
 async function list(wallet: Address, query = ''): Promise<readonly Stated[]> {
   return (await ask(routes.list, `wallet=${wallet}${query}`)).reply.data
@@ -249,6 +255,38 @@ test('receipts about it verify, and triggers watch it as its owner would see it'
   } finally {
     await stage.close()
   }
+}, 60_000)
+
+test('what can be collected has its CAKE, and a built-in MasterChef of no row is named as not read', async () => {
+  const { owner } = pancakeswap
+  const portfolio = createPortfolio([client], {
+    db: database.db,
+    deployments: { uniswapV3: [...deployments], aaveV3: [] },
+  })
+  const { found } = await readInNextBlock(devnet, async () => ({
+    positions: await list(owner, '&full=true'),
+    rows: await allRows(portfolio, `wallet=${owner}&chain_id=1`),
+    overview: (await portfolio.overview(`wallet=${owner}`)).reply.data as {
+      readonly earnings: { readonly to_collect_usd: string }
+    },
+    balance: (await portfolio.balance(`wallet=${owner}&chain_id=1`)).reply.data as {
+      readonly coverage: { readonly not_read: readonly string[] }
+    },
+  }))
+  const sum = (usd: readonly (string | null)[]) => usd.reduce((all, each) => all + Number(each), 0)
+  const cake = sum(found.positions.flatMap(({ rewards }) => rewards.map(({ usd }) => usd)))
+  const paid = found.rows.filter(({ position }) => position?.['part'] === 'rewards')
+  const others = found.rows.filter(({ position }) => ['fees', 'withdrawn', 'owed'].includes(position?.['part'] ?? ''))
+  // Each value is rounded to a millionth of a dollar, and so is each sum of them.
+  expect(cake).toBeGreaterThan(1)
+  expect(Math.abs(sum(paid.map(({ value_usd }) => value_usd)) - cake)).toBeLessThan(1e-6 * (STAKED.length + 1))
+  expect(others.length).toBeGreaterThan(0)
+  const collectable = cake + sum(others.map(({ value_usd }) => value_usd))
+  const difference = Number(found.overview.earnings.to_collect_usd) - collectable
+  expect(Math.abs(difference)).toBeLessThan(1e-6 * (STAKED.length + others.length + 1))
+  expect(found.balance.coverage.not_read).toContain(
+    "positions in uniswap-v3 pancakeswap_v3's masterchef 0x556B9306565093C855AEA9AE92A594704c2Cd59e",
+  )
 }, 60_000)
 
 test('it stands in the portfolio, and arrives to the wei when it is left', async () => {
