@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import * as viemChains from 'viem/chains'
 import { CHAINS } from '../../../src/chain/chains.ts'
 import { FAMILIES } from '../../../src/family/mod.ts'
+import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
+import { UNISWAP_V3_DEPLOYMENTS } from '../../../src/family/uniswap_v3/table.ts'
 import { FINANCE_CHAINS } from '../../../src/finance/chain.ts'
 import { toHeldAssets } from '../../../src/portfolio/read/read_chain.ts'
 import { listNotRead, NEVER_READ, UNREAD_PROTOCOLS } from '../../../src/portfolio/routes/rows.ts'
@@ -38,6 +40,35 @@ test('the guide of chains lists what is never read', () => {
 test('no protocol is named as not read that a family reads', () => {
   const families = FAMILIES.map(({ name }) => name)
   for (const { name } of UNREAD_PROTOCOLS) expect(families).not.toContain(name.toLowerCase().replaceAll(' ', '-'))
+})
+
+test('the farms of PancakeSwap are named on the chains where its positions are read and no MasterChef is', () => {
+  const exchanges = [...UNISWAP_V3_DEPLOYMENTS].flatMap(([chainId, deployments]) =>
+    deployments.flatMap(({ code, custodians = [] }) =>
+      code === 'pancakeswap_v3' ? [{ chainId, hasMasterChef: custodians.length > 0 }] : [],
+    ),
+  )
+  const isNamed = (chainId: number) =>
+    listNotRead([chainId], { isSolana: false, found: [] }).some((text) => text.includes('farms of PancakeSwap'))
+  expect(exchanges.filter(({ hasMasterChef }) => hasMasterChef).length).toBeGreaterThan(4)
+  for (const { chainId, hasMasterChef } of exchanges) {
+    // No source names a farm there.
+    const isFarmless = chainId === 4_663
+    expect([chainId, isNamed(chainId)]).toEqual([chainId, !hasMasterChef && !isFarmless])
+  }
+})
+
+test('a MasterChef is named where a row leaves it or its exchange out', () => {
+  const [exchange] = UNISWAP_V3_DEPLOYMENTS.get(56)?.filter(({ code }) => code === 'pancakeswap_v3') ?? []
+  const what = `positions in uniswap-v3 pancakeswap_v3's masterchef ${exchange?.custodians?.[0]?.address}`
+  const listOmitted = (uniswapV3: readonly object[]) => {
+    const { omitted } = UNISWAP_V3.configure(new Map([[56, { uniswapV3 }]]))
+    return listNotRead([56], { isSolana: false, found: omitted.get(56) ?? [] })
+  }
+  const { custodians: _, ...bare } = exchange ?? {}
+  expect(listOmitted([bare])).toContain(what)
+  expect(listOmitted([])).toContain(what)
+  expect(listOmitted([exchange ?? {}])).not.toContain(what)
 })
 
 test('names what is on the chains that were read, debts first', () => {
