@@ -259,6 +259,7 @@ test('receipts about it verify, and triggers watch it as its owner would see it'
 
 test('what can be collected has its CAKE, and a built-in MasterChef of no row is named as not read', async () => {
   const { owner } = pancakeswap
+  await wait(3_600)
   const portfolio = createPortfolio([client], {
     db: database.db,
     deployments: { uniswapV3: [...deployments], aaveV3: [] },
