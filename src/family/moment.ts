@@ -341,10 +341,10 @@ export function createBlockResolver(clock: Clock) {
         return block
       } catch (error) {
         if (!(error instanceof NoBlockError)) throw error
-        const { number, timestampSec } = error.nearest
-        if (number !== undefined) return `expected at most ${number}, the newest block of ${chain}`
-        if (timestampSec < atSec) return 'expected no time in the future'
-        return `expected a time from ${timestampSec} on, when ${chain} began`
+        const { nearest } = error
+        if (number !== undefined) return `expected at most ${nearest.number}, the newest block of ${chain}`
+        if (nearest.timestampSec < atSec) return 'expected no time in the future'
+        return `expected a time from ${nearest.timestampSec} on, when ${chain} began`
       }
     },
   }

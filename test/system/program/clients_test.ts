@@ -18,8 +18,12 @@ describe('agents', async () => {
   const ITEM = 'read_liquidity_position'
   const V3 = { protocol: 'uniswap-v3' }
 
-  /** What people settle: where messages are posted, and a trigger once it is there. Agents make, list and delete. */
+  /**
+   * What people settle: where messages are posted, and a trigger once it is there. Agents make, list and delete. Vaults they
+   * see in portfolios.
+   */
   function isForPeople({ path, method }: { readonly path: string; readonly method: string }): boolean {
+    if (path.startsWith('/v1/positions/vaults')) return true
     return path.startsWith('/v1/webhooks') || (path.startsWith('/v1/triggers/{id}') && method !== 'delete')
   }
 

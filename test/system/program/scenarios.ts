@@ -291,12 +291,12 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       log: { path: SINGLE, credits: 15 },
     },
     {
-      name: 'profit and loss of a position has its 19 fields and costs 8',
+      name: 'profit and loss of a position has its 20 fields and costs 8',
       target: one(positions.collectedOnce, '/pnl'),
       status: 200,
       answers: { 'x-as-of': /^1:\d+$/, 'x-credits-charged': '8' },
       body: ({ data }) => {
-        expect(Object.keys(data)).toHaveLength(19)
+        expect(Object.keys(data)).toHaveLength(20)
         expect(data).toMatchObject({ token_id: String(positions.collectedOnce), chain_id: 1, is_closed: false })
         expect(Number(data.realized_usd_value)).toBeGreaterThan(0)
       },
