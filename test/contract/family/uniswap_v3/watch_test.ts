@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import type { Hex } from 'viem'
 import type { WatchableFamily } from '../../../../src/family/contract.ts'
-import { distanceToEdge } from '../../../../src/family/liquidity/enumerable/math.ts'
-import type { Position } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import { createWatcher } from '../../../../src/family/liquidity/enumerable/watch/watcher.ts'
+import { distanceToEdge } from '../../../../src/family/liquidity/watched.ts'
 import { UNISWAP_V3 as FAMILY } from '../../../../src/family/uniswap_v3/mod.ts'
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
 import type { Watcher, WatchSubject } from '../../../../src/family/watch.ts'
@@ -311,13 +310,9 @@ describe('createWatchable()', () => {
 })
 
 describe('distanceToEdge()', () => {
-  const at = (sqrtPriceX96: bigint) => {
-    const pool = { sqrtPriceX96 } as Position['pool']
-    return formatRational(distanceToEdge({ pool, tickLower: -6_932, tickUpper: 6_932 }), { digits: 2 })
-  }
-
   test('is 0 at an edge, below 0 outside the range, and at most 100', () => {
     const [lower, upper] = [sqrtPriceAtTickX96(-6_932), sqrtPriceAtTickX96(6_932)]
+    const at = (current: bigint) => formatRational(distanceToEdge({ current, lower, upper }), { digits: 2 })
     // From half the price to twice the price.
     expect([at(lower), at(upper), at(Q96)]).toEqual(['0.00', '0.00', '50.00'])
     expect([at(lower / 2n), at(upper * 2n)]).toEqual(['-300.00', '-75.00'])

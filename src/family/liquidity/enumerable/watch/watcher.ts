@@ -1,13 +1,12 @@
 import { type Address, zeroAddress } from 'viem'
 import type { PinnedBlock } from '../../../../chain/block.ts'
 import type { LensAccess } from '../../../../chain/call/lens.ts'
-import { formatUsd } from '../../../../finance/figure.ts'
+import type { Pair } from '../../../../finance/math/pnl/flow.ts'
 import type { PricedToken } from '../../../../finance/token/priced_token.ts'
 import { createSpamFilter } from '../../../../finance/token/spam.ts'
 import { runCooperatively } from '../../../../lib/async/cooperative.ts'
 import { mapChunks } from '../../../../lib/async/parallel.ts'
 import type { Work } from '../../../../lib/async/work.ts'
-import { formatRational } from '../../../../lib/number/rational.ts'
 import type { FamilyServices } from '../../../contract.ts'
 import type {
   ConfirmedFigures,
@@ -18,13 +17,13 @@ import type {
   WatchSubject,
   WatchTarget,
 } from '../../../watch.ts'
-import type { LiquidityProtocol } from '../../protocol.ts'
 import { readTargetByLens } from '../../targets.ts'
+import { computeFigure, createFigureFormulas, toConfirmedFigures, WATCHED_UNKNOWN } from '../../watched.ts'
 import { createWithdrawnReader } from '../../withdrawn.ts'
 import type { EnumerableDeployment, EnumerableExchange } from '../exchange.ts'
-import { positionValue, type WatchedPosition } from '../math.ts'
+import type { EnumerableProtocol } from '../mod.ts'
 import type { PositionRefs } from '../read/abi.ts'
-import { type BriefPosition, interpret, type Position } from '../read/position.ts'
+import { interpret, type Position } from '../read/position.ts'
 import { type LensQueryContext, readSelected, toInterpretOptions } from '../read/queries.ts'
 import { createPositionReader } from '../read/read.ts'
 import { createChangeFilter, decodeLoggedFlows, getPositionKey, listChangedPositions } from './logs.ts'
@@ -39,7 +38,7 @@ export function createWatcher(
     protocol,
   }: {
     readonly exchange: EnumerableExchange
-    readonly protocol: LiquidityProtocol<EnumerableDeployment, BriefPosition, Position, never>
+    readonly protocol: EnumerableProtocol
   },
   options: Pick<FamilyServices, 'clients' | 'clock' | 'db' | 'history'> & {
     readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
@@ -87,7 +86,9 @@ export function createWatcher(
     const confirmed = new Map(
       [...positions.keys()].map((key, index) => {
         const full = priced[index]
-        return [key, full && toConfirmedFigures({ position: full.position, withdrawn: withdrawn[index] })]
+        if (full === undefined) return [key, WATCHED_UNKNOWN]
+        const memo: WatchedPosition = { position: full.position, withdrawn: withdrawn[index] }
+        return [key, toConfirmedFigures(createFigureFormulas(protocol, memo.position, memo), memo)]
       }),
     )
     return named.map(({ deployment, tokenId }) => {
@@ -112,7 +113,7 @@ export function createWatcher(
       const confirmedByKey = new Map([...requested.keys()].map((key, index) => [key, confirmed[index]]))
       return subjects.map((subject) => confirmedByKey.get(getSubjectKey(subject)) ?? 'gone')
     },
-    forecaster: createForecaster({ deployments, read: readPositions }),
+    forecaster: createForecaster({ protocol, deployments, read: readPositions }),
     events: {
       filters: (chainId) => [createChangeFilter(getDeployments(chainId))],
       async read(logs, subjects, { client }) {
@@ -132,24 +133,14 @@ function getSubjectKey({ manager_address = '', token_id = '' }: WatchSubject): s
   return getPositionKey(manager_address, token_id)
 }
 
-const PERCENTAGE_DIGITS = 4
-
-/** Converts a position to the figures that triggers watch. */
-function toConfirmedFigures(watched: WatchedPosition): ConfirmedFigures {
-  return {
-    value: (figure) => positionValue(watched, figure),
-    text: (figure) => formatFigure(positionValue(watched, figure), figure),
-    memo: watched,
-  }
+/** A position, and the withdrawn principal among its owed amounts; undefined if not known. */
+interface WatchedPosition {
+  readonly position: Position
+  readonly withdrawn: Pair<bigint> | undefined
 }
 
-/** Figures of a position that cannot be decoded. */
-const WATCHED_UNKNOWN: ConfirmedFigures = { value: () => undefined, text: () => null, memo: undefined }
-
-function formatFigure(value: ReturnType<typeof positionValue>, figure: string): string | boolean | null {
-  if (value === undefined || typeof value === 'boolean') return value ?? null
-  return figure.endsWith('_usd') ? formatUsd(value) : formatRational(value, { digits: PERCENTAGE_DIGITS })
-}
+/** The fee rule of the exchange. */
+type FeeRule = Pick<EnumerableProtocol, 'computeHeldAmounts' | 'splitOwed'>
 
 /** Reads positions by manager and id. */
 type ReadNamed = (
@@ -169,19 +160,20 @@ const BY_PRICE: ReadonlySet<string> = new Set(['in_range', 'is_active', 'distanc
  * earnings of a range that the price crossed and left again within one block.
  */
 function createForecaster(options: {
+  readonly protocol: FeeRule
   readonly deployments: ReadonlyMap<number, readonly EnumerableDeployment[]>
   readonly read: ReadNamed
 }): FigureForecaster {
-  const { deployments, read } = options
+  const { protocol, deployments, read } = options
   const getDeployments = (chainId: number) => deployments.get(chainId) ?? []
   return {
     async readShared(memos, target, work) {
       const samples = new Map<Address, Position>()
-      for (const memo of memos as Iterable<WatchedPosition<Position> | undefined>) {
+      for (const memo of memos as Iterable<WatchedPosition | undefined>) {
         if (memo !== undefined) samples.set(memo.position.pool.address, memo.position)
       }
       const { positions } = await read([...samples.values()], target, work)
-      return createForecast(new Map([...positions.values()].map((each) => [each.pool.address, each])))
+      return createForecast(protocol, new Map([...positions.values()].map((each) => [each.pool.address, each])))
     },
     filters: (chainId) => [createChangeFilter(getDeployments(chainId))],
     toTouchedCheck(logs, chainId) {
@@ -192,21 +184,25 @@ function createForecaster(options: {
   }
 }
 
-function createForecast(pools: ReadonlyMap<Address, PoolNow>): FigureForecast {
+function createForecast(protocol: FeeRule, pools: ReadonlyMap<Address, PoolNow>): FigureForecast {
   return {
     estimate(memo, figure) {
-      const watched = memo as WatchedPosition<Position> | undefined
+      const watched = memo as WatchedPosition | undefined
       const now = watched === undefined ? undefined : pools.get(watched.position.pool.address)
-      return watched === undefined || now === undefined ? undefined : forecast(watched, now, figure)
+      return watched === undefined || now === undefined ? undefined : forecast(protocol, { watched, now }, figure)
     },
   }
 }
 
 /** Computes a figure of an unchanged position with the current state of its pool. */
-function forecast({ position, withdrawn }: WatchedPosition<Position>, now: PoolNow, figure: string): FigureValue {
+function forecast(
+  protocol: FeeRule,
+  { watched: { position, withdrawn }, now }: { readonly watched: WatchedPosition; readonly now: PoolNow },
+  figure: string,
+): FigureValue {
   if (!BY_PRICE.has(figure) && !isComparable(position, now)) return undefined
   const moved = { ...position, pool: now.pool, token0: now.token0, token1: now.token1 }
-  return positionValue({ position: moved, withdrawn }, figure)
+  return computeFigure(createFigureFormulas(protocol, moved, { withdrawn }), figure)
 }
 
 /**

@@ -1,0 +1,38 @@
+import * as v from 'valibot'
+import { type Address, isAddressEqual } from 'viem'
+import { evmAddress, tokenId } from '../../http/request/input.ts'
+import type { Watchable } from '../watch.ts'
+import { POSITION_FIGURES } from './watched.ts'
+
+/** Creates the description of subjects that triggers can watch: positions of a manager, of those on each chain. */
+export function createWatchable(
+  { name, events }: { readonly name: string } & Pick<Watchable, 'events'>,
+  managersByChain: ReadonlyMap<number, readonly Address[]>,
+): Watchable {
+  return {
+    subject(chainId) {
+      const managers = managersByChain.get(chainId) ?? []
+      const [only] = managers
+      const managerSchema = v.pipe(
+        evmAddress,
+        v.check((manager) => managers.some((each) => isAddressEqual(each, manager)), formatExpected(managers)),
+      )
+      return v.strictObject({
+        token_id: v.pipe(
+          tokenId,
+          v.transform((id) => id.toString()),
+        ),
+        manager_address: only === undefined || managers.length > 1 ? managerSchema : v.optional(managerSchema, only),
+      })
+    },
+    figures: POSITION_FIGURES,
+    events,
+    answerPath: ({ token_id, manager_address }, chainId, blockNumber) =>
+      `/v1/positions/${name}/${token_id}?chain_id=${chainId}&manager_address=${manager_address}&full=true` +
+      `&at_block=${blockNumber}`,
+  }
+}
+
+function formatExpected(managers: readonly Address[]): string {
+  return `expected one of the chain's position managers: ${managers.join(', ')}`
+}
