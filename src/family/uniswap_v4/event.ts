@@ -1,9 +1,10 @@
-import { type Hex, toEventSelector } from 'viem'
-import { decodeWord } from '../../chain/call/words.ts'
+import { type Hex, padHex, toEventSelector } from 'viem'
+import { decodeWord, toLowerHex } from '../../chain/call/words.ts'
 import { isZero } from '../../finance/math/pnl/flow.ts'
 import { type HistoryLog, IncompleteError, type LogFilter } from '../../history/stream.ts'
 import type { ChangeAmounts, LiquidityChange } from '../liquidity/position_history/liquidity_change.ts'
 import type { PositionFlow } from '../liquidity/position_history/position_flow.ts'
+import type { UniswapV4Deployment } from './table.ts'
 
 /** Topic of the event of a change; its further topics are the id of the pool and the position manager. */
 export const CHANGE_TOPIC = toEventSelector('ModifyLiquidity(bytes32,address,int24,int24,int256,bytes32)')
@@ -45,6 +46,45 @@ export function toFlows(change: LiquidityChange & { readonly amounts: ChangeAmou
   const [amount0, amount1] = [principal.amount0 + fees.amount0, principal.amount1 + fees.amount1]
   const collect: PositionFlow = { ...shared, kind: 'collect', liquidity: 0n, amount0, amount1 }
   return liquidity === 0n ? [collect] : [{ ...shared, kind: 'decrease', liquidity: -liquidity, ...principal }, collect]
+}
+
+/** Events of a position that triggers can watch. */
+export const POSITION_EVENTS = ['increase', 'decrease', 'collect'] as const
+
+interface ChangeEvent {
+  readonly tokenId: bigint
+  readonly type: (typeof POSITION_EVENTS)[number]
+  readonly log: HistoryLog
+}
+
+type Managers = Pick<UniswapV4Deployment, 'positionManager' | 'poolManager'>
+
+/** Creates a filter of the changes of all positions of a position manager. */
+export function createEventFilter({ positionManager, poolManager }: Managers): LogFilter {
+  const sender = padHex(toLowerHex(positionManager), { size: 32 })
+  return { addresses: [toLowerHex(poolManager)], topics: [[CHANGE_TOPIC], null, [sender]] }
+}
+
+/**
+ * Lists the events in logs, in their order; unrelated logs are ignored. Removing liquidity pays all fees too, so it is
+ * also a collect. Whether an increase paid fees no log tells. Throws as `decodeChanges`.
+ */
+export function listChangeEvents(logs: readonly HistoryLog[], managers: Managers): readonly ChangeEvent[] {
+  const { addresses, topics } = createEventFilter(managers)
+  const isChange = (log: HistoryLog) =>
+    addresses?.includes(log.address) && topics.every((each, index) => each?.includes(log.topics[index] ?? '0x') ?? true)
+  return logs
+    .filter(isChange)
+    .flatMap((log) =>
+      decodeChanges([log]).flatMap(({ tokenId, liquidity }) =>
+        listTypes(liquidity).map((type) => ({ tokenId, type, log })),
+      ),
+    )
+}
+
+function listTypes(liquidity: bigint): readonly ChangeEvent['type'][] {
+  if (liquidity > 0n) return ['increase']
+  return liquidity === 0n ? ['collect'] : ['decrease', 'collect']
 }
 
 /** An event that moved a pool's price or its fees. */

@@ -26,6 +26,7 @@ test('what a bell can watch is what the document says of each family', () => {
     figures: ['fees_usd', 'value_usd', 'distance_to_edge_percentage'],
     states: ['in_range', 'is_active'],
   })
+  expect(watchable.get('uniswap-v4')).toEqual(watchable.get('uniswap-v3'))
   expect(watchable.get('kamino')?.subject.toSorted()).toEqual(['market_address', 'obligation_address', 'wallet'])
   // A family with one figure has no list of them.
   expect(watchable.get('portfolio')).toEqual({ subject: ['wallet'], figures: ['exit_usd'], states: [] })

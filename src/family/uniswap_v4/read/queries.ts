@@ -43,6 +43,11 @@ export interface V4LensQueryContext {
   readonly spam: 'apart' | 'included'
 }
 
+interface SingleQueryContext extends Omit<V4LensQueryContext, 'spam'> {
+  /** @default {false} */
+  readonly mustAnswer?: boolean
+}
+
 /** A wallet, and ids that may be its positions. */
 interface WalletIds {
   readonly wallet: Address
@@ -96,17 +101,20 @@ export async function readOwned(
   }
 }
 
-/** Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`. */
+/**
+ * Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`;
+ * `mustAnswer`: also if the manager is not deployed at a past block.
+ */
 export async function readSingle(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
-  { chain, deployment, classifyToken }: Omit<V4LensQueryContext, 'spam'>,
+  { chain, deployment, classifyToken, mustAnswer = false }: SingleQueryContext,
 ): Promise<ChainRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const data = encodeOne(subject, tokenId)
   const read = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
   observeBlock(read.block)
-  checkManager(read, { deployment, isPast: at !== undefined })
+  checkManager(read, { deployment, isPast: at !== undefined && !mustAnswer })
   const owner = read.owner ?? zeroAddress
   return await runCooperatively(interpret(read, { chain, deployment, classifyToken, spam: 'included', owner }))
 }
