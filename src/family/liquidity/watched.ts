@@ -61,7 +61,7 @@ export function createFigureFormulas<
 }
 
 /** Computes the exact sum of US dollars. */
-export function toExactRational(values: readonly Decimal[]): Rational {
+function toExactRational(values: readonly Decimal[]): Rational {
   const { units, scale } = exactSum(values)
   return rational(units, pow10(scale))
 }

@@ -76,6 +76,7 @@ export const CURSOR_PARAMETER = {
     'until there is none. On EVM chains the whole list is then as of the blocks of its first answer. If the list has ' +
     'changed all the same, as where a block was replaced, the answer is 400: begin again.',
   schema: { type: 'string' },
+  example: 'WyI2YTA5ZTY2N2YzYmNjOTA4IiwyLDEyLFtbMSwyMTAwMDAwMCwxNzI5MzA2Nzc1XV0sW11d',
 }
 
 /** Header of requests that may be repeated. */
