@@ -17,9 +17,8 @@ const USER_BASIC = toFunctionSelector('userBasic(address)')
 const BUDGET_MS = 4_000
 /** Reads of one proof that are in flight. */
 const AT_ONCE = 8
-/** Most ranges of one proof, and most changes without a log that are located in it. */
-const RANGES_MAX = 1_000
-const SILENT_MAX = 64
+/** Most ranges of one proof, and changes without a log that are located in it: the next one goes on. */
+const LIMITS = { ranges: 1_000, silent: 64 }
 /** A life that cannot be told does not become tellable soon. */
 const RETRY_SEC = 600
 
@@ -37,6 +36,8 @@ interface Standing {
   readonly silent: readonly number[]
   /** True if no part of it rests on the word of one endpoint among several. */
   readonly isAgreed: boolean
+  /** The block up to which it goes, if not to the end. */
+  readonly until?: number
 }
 
 /** A query with a callback for the endpoints that gave an answer. */
@@ -45,16 +46,17 @@ interface WitnessedQuery extends PrincipalQuery {
 }
 
 /**
- * Proves that a wallet's principal stood still in ranges without a log of its base, at final blocks. Where it did not, the
- * block of each change is searched by bisecting: a transfer of base between accounts that owe logs nothing, so a change
- * in a block without a log of the wallet is one. Returns their blocks. Throws `IncompleteError` with the
- * check `principal` for a block that has a log of the wallet which its history does not have, and `UnavailableError` if
- * the life cannot be told: no endpoint keeps the past, or there is too much of it.
+ * Proves that a wallet's principal stood still in ranges without a log of its base, at final blocks, oldest first. Where it
+ * did not, the block of each change is searched by bisecting: a transfer of base between accounts that owe logs nothing, so
+ * a change in a block without a log of the wallet is one. Anybody may pay a debt with such transfers, so one proof locates
+ * `limits` of them and says how far it came. Returns their blocks. Throws `IncompleteError` with the check `principal` for a
+ * block that has a log of the wallet which its history does not have, and `UnavailableError` if no endpoint keeps the past.
  */
 export async function proveStanding(
   account: PrincipalQuery,
   ranges: readonly StillRange[],
   work: Work,
+  limits: typeof LIMITS = LIMITS,
 ): Promise<Standing> {
   const { target, client } = account
   let isAgreed = true
@@ -64,22 +66,23 @@ export async function proveStanding(
       if (!isCacheableForever(client, endpoints.length)) isAgreed = false
     },
   }
-  if (ranges.length > RANGES_MAX) throw createUntoldError(query, `it has more than ${RANGES_MAX} blocks with events`)
+  const proving = ranges.slice(0, limits.ranges)
+  /** Last proven block by the place of a range that was not finished. */
+  const unfinished = new Map<number, number>()
   const silent: number[] = []
   try {
     await forEachLimit(
-      ranges,
+      [...proving.entries()],
       AT_ONCE,
-      async ({ after, until }, within) => {
+      async ([place, { after, until }], within) => {
         let low = after ?? Math.max(0, target.startBlock - 1)
+        if (silent.length >= limits.silent) return void unfinished.set(place, low)
         let [principal, last] = await Promise.all([
           after === undefined ? 0n : readPrincipal(query, low, within),
           readPrincipal(query, until, within),
         ])
         while (principal !== last) {
-          if (silent.length >= SILENT_MAX) {
-            throw createUntoldError(query, `more than ${SILENT_MAX} transfers of its debt are in no log`)
-          }
+          if (silent.length >= limits.silent) return void unfinished.set(place, low)
           const changed = await findChange(query, { low, high: until, principal }, within)
           if (await hasLog(query, changed, within)) {
             throw new IncompleteError('principal', { fromBlock: changed, toBlock: changed })
@@ -93,22 +96,20 @@ export async function proveStanding(
     )
   } catch (error) {
     if (!isUnavailable(error, 'pruned')) throw error
-    throw createUntoldError(query, 'no endpoint keeps the state of its blocks', { cause: error })
+    throw createUntoldError(query, error)
   }
-  return { silent: silent.sort((a, b) => a - b), isAgreed }
+  const [first] = [...unfinished].sort(([a], [b]) => a - b)
+  const until = first?.[1] ?? (ranges.length > proving.length ? proving.at(-1)?.until : undefined)
+  return { silent: silent.sort((a, b) => a - b), isAgreed, ...(until !== undefined && { until }) }
 }
 
-function createUntoldError(
-  { client, target, wallet }: PrincipalQuery,
-  reason: string,
-  options?: { readonly cause: unknown },
-): UnavailableError {
+function createUntoldError({ client, target, wallet }: PrincipalQuery, cause: unknown): UnavailableError {
   const { id, name } = client.chain
   return new UnavailableError(
-    `Cannot tell what wallet ${wallet} did in the market ${target.contract} of chain ${id} (${name}) because ${reason}: ` +
-      'transfers of a debt log nothing, so its events are known to be complete only if its principal stands still between ' +
-      `them. Set an endpoint with archive state in RPC_URL_${id}, or ask for its snapshots`,
-    { retryAfterSec: RETRY_SEC, ...options },
+    `Cannot tell what wallet ${wallet} did in the market ${target.contract} of chain ${id} (${name}) because no endpoint ` +
+      'keeps the state of its blocks: transfers of a debt log nothing, so its events are known to be complete only if its ' +
+      `principal stands still between them. Set an endpoint with archive state in RPC_URL_${id}, or ask for its snapshots`,
+    { retryAfterSec: RETRY_SEC, cause },
   )
 }
 

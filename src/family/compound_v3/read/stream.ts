@@ -4,6 +4,7 @@ import { readMulticall } from '../../../chain/call/many/multicall.ts'
 import { decodeWord, encodeCall } from '../../../chain/call/words.ts'
 import type { Stream } from '../../../history/stream.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { PendingError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
 import { LENDING_EVENTS, type LendingEvent, readAllLendingEvents } from '../../lending/lending_event.ts'
 import { readAtFinal } from '../../lending/read_at_final.ts'
@@ -30,7 +31,13 @@ interface ProvenLife {
  * the principal of the base stands still from one block of a log to the next, but for transfers of a debt, which log
  * nothing and are located.
  */
-export function createCometStream({ clock }: { readonly clock: Clock }): Stream<LendingEvent, CometTarget> {
+export function createCometStream({
+  clock,
+  limits,
+}: {
+  readonly clock: Clock
+  readonly limits?: Parameters<typeof proveStanding>[3]
+}): Stream<LendingEvent, CometTarget> {
   /** By market and wallet. Final blocks do not change: what was proven once is proven as long as its rows are the same. */
   const proven = createLru<ProvenLife>({ entriesMax: PROOFS_MAX })
   return {
@@ -64,11 +71,25 @@ export function createCometStream({ clock }: { readonly clock: Clock }): Stream<
       const left = isSame
         ? ranges.flatMap((range) => (range.until > before.toBlock ? clip(range, before) : []))
         : ranges
-      const { isAgreed } = await proveStanding({ client, target, wallet, clock }, left, work)
+      const standing = await proveStanding({ client, target, wallet, clock }, left, work, limits)
+      const { isAgreed, until = toBlock } = standing
       // Nothing is remembered on one endpoint's word: it is asked again when there may be another.
-      if (isAgreed) proven.set(key, { toBlock, rows: hashRows(rows, toBlock) })
+      if (isAgreed) proven.set(key, { toBlock: until, rows: hashRows(rows, until) })
+      if (until < toBlock) throw createPendingError(target, { wallet, until, toBlock })
     },
   }
+}
+
+function createPendingError(
+  { chainId, contract, startBlock }: CometTarget,
+  { wallet, until, toBlock }: { readonly wallet: Hex; readonly until: number; readonly toBlock: number },
+): PendingError {
+  const percent = Math.floor((100 * Math.max(0, until - startBlock)) / Math.max(1, toBlock - startBlock))
+  return new PendingError(
+    `Cannot tell yet what wallet ${wallet} did in the market ${contract} of chain ${chainId}: it is proven up to block ` +
+      `${until} of ${toBlock}, ask again`,
+    { retryAfterSec: 1, progress: { percent } },
+  )
 }
 
 /** The part of a range that was not proven yet. */
