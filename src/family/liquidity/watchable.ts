@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type Address, isAddressEqual } from 'viem'
-import { evmAddress, tokenId } from '../../http/request/input.ts'
+import { evmAddress, solanaAddress, tokenId } from '../../http/request/input.ts'
 import type { Watchable } from '../watch.ts'
 import { POSITION_FIGURES } from './watched.ts'
 
@@ -35,4 +35,17 @@ export function createWatchable(
 
 function formatExpected(managers: readonly Address[]): string {
   return `expected one of the chain's position managers: ${managers.join(', ')}`
+}
+
+const accountSubject = v.strictObject({ position_address: solanaAddress, wallet: solanaAddress })
+
+/** The same of a protocol of Solana: accounts of a wallet. Its route answers about no past slot. */
+export function createAccountWatchable({ name }: { readonly name: string }): Watchable {
+  return {
+    subject: () => accountSubject,
+    figures: POSITION_FIGURES,
+    events: [],
+    answerPath: ({ position_address, wallet }) =>
+      `/v1/positions/${name}/${position_address}?wallet=${wallet}&full=true`,
+  }
 }

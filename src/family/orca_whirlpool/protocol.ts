@@ -2,7 +2,8 @@ import { CodedError } from '../../lib/error.ts'
 import type { AccountProtocol } from '../liquidity/protocol.ts'
 import type { OrcaPosition } from './math/figures.ts'
 import { OUTPUTS, presentPosition } from './present.ts'
-import { BUDGET_MS, createOrcaReader, type OrcaAbsence, type OrcaSetting } from './read/read.ts'
+import type { OrcaAbsence } from './read/find.ts'
+import { BUDGET_MS, createOrcaReader, type OrcaSetting } from './read/read.ts'
 
 /** Orca Whirlpools, whose positions are accounts that a wallet's tokens stand for. */
 export const PROTOCOL: AccountProtocol<OrcaSetting, OrcaPosition, OrcaAbsence> = {

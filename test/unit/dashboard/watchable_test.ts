@@ -28,6 +28,7 @@ test('what a bell can watch is what the document says of each family', () => {
   })
   expect(watchable.get('uniswap-v4')).toEqual(watchable.get('uniswap-v3'))
   expect(watchable.get('kamino')?.subject.toSorted()).toEqual(['market_address', 'obligation_address', 'wallet'])
+  expect(watchable.get('orca-whirlpool')?.subject).toEqual(['position_address', 'wallet'])
   // A family with one figure has no list of them.
   expect(watchable.get('portfolio')).toEqual({ subject: ['wallet'], figures: ['exit_usd'], states: [] })
   for (const [, { subject, figures, states }] of watchable) {

@@ -58,6 +58,8 @@ export function computeFigures<Token extends FigureToken>(position: FigureInput<
     computeWorth(amount1, tokenB),
   ]
   const rewardWorths = rewards.map(({ collectable: paid, worth }) => (paid === 0n ? ZERO : worth))
+  const [amountWorths, feeWorths] = [computeWorths(amounts), computeWorths(fees)]
+  const totalWorths = [...amountWorths, ...feeWorths, ...rewardWorths]
   const toX96 = (sqrtPriceX64: bigint) => sqrtPriceX64 << 32n
   const roots = {
     current: toX96(pool.sqrtPriceX64),
@@ -71,15 +73,19 @@ export function computeFigures<Token extends FigureToken>(position: FigureInput<
     fees,
     rewards,
     inRange: isInRange(pool.tick, { tickLower, tickUpper }),
+    /** Square roots of the prices of `rangePrices`, Q96. */
+    roots,
     ...rangePrices(roots, { decimals0: tokenA.decimals, decimals1: tokenB.decimals }),
     /** US dollars of the amounts after transfer fees, in millionths; undefined if a price is missing. */
     usd: {
-      amountsE6: sumIfKnown(computeWorths(amounts)),
-      feesE6: sumIfKnown(computeWorths(fees)),
+      amountsE6: sumIfKnown(amountWorths),
+      feesE6: sumIfKnown(feeWorths),
       /** A reward of which nothing can be collected counts as zero, even without a price. */
       rewardsE6: sumIfKnown(rewardWorths),
-      totalE6: sumIfKnown([...computeWorths(amounts), ...computeWorths(fees), ...rewardWorths]),
+      totalE6: sumIfKnown(totalWorths),
     },
+    /** The same before rounding, each part by itself; a part without a price is undefined. */
+    worths: { fees: feeWorths, total: totalWorths },
   }
 }
 

@@ -35,7 +35,7 @@ export function createHoldingsReader(options: {
       items: reader.listAddresses(reads),
       check,
       async read(groups) {
-        const interpreted = await reader.interpretAll(reads, groups, wallet)
+        const interpreted = await reader.interpretAll(reads, groups, { wallet })
         if (interpreted.some(({ kind }) => kind === 'changed')) return 'changed'
         wallets.set(wallet, items)
         const holdings = collectHoldings(reads, interpreted)

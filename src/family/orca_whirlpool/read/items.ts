@@ -2,7 +2,7 @@ import type { SolanaSession } from '../../../chain/solana/client.ts'
 import type { AccountGroup } from '../../../chain/solana/groups.ts'
 import type { ScopePrices } from '../../../finance/price/scope.ts'
 import { mapCooperatively } from '../../../lib/async/cooperative.ts'
-import { maxBigint } from '../../../lib/number/fixed_point.ts'
+import { maxBigint, minBigint } from '../../../lib/number/fixed_point.ts'
 import type { AccountCache } from './account_cache.ts'
 import { createInterpreter, type PositionInterpretation } from './interpret.ts'
 import type { PositionItem, ReadDepth } from './item.ts'
@@ -30,6 +30,15 @@ export interface ItemsRead {
   /** Slot of each, in the same order; without positions, the slot of the empty answer. */
   readonly slots: readonly bigint[]
   readonly newest: bigint
+  /** Time of the oldest slot by the cluster's clock, Unix seconds. */
+  readonly timestampSec: bigint
+}
+
+/** The wallet that holds the positions of a read, or that of each. */
+type Holders = { readonly wallet: string } | { readonly wallets: readonly string[] }
+
+function getHolder(holders: Holders, index: number): string {
+  return 'wallet' in holders ? holders.wallet : (holders.wallets[index] ?? '')
 }
 
 /** Creates a reader of listed positions. */
@@ -96,7 +105,7 @@ export function createItemsReader(options: {
   async function interpretAll(
     reads: readonly ItemRead[],
     groups: readonly AccountGroup[],
-    wallet: string,
+    holders: Holders,
   ): Promise<PositionInterpretation[]> {
     await mapCooperatively([...new Set(groups)], GROUPS_IN_TURN, ({ accounts }) => {
       cache.learn(accounts)
@@ -104,7 +113,9 @@ export function createItemsReader(options: {
     })
     return await mapCooperatively(reads, ITEMS_IN_TURN, ({ item, depth }, index): PositionInterpretation => {
       const group = groups[index]
-      return group === undefined ? { kind: 'changed' } : interpret(item, group, { wallet, depth })
+      return group === undefined
+        ? { kind: 'changed' }
+        : interpret(item, group, { wallet: getHolder(holders, index), depth })
     })
   }
 
@@ -112,17 +123,18 @@ export function createItemsReader(options: {
   async function read(
     session: SolanaSession,
     reads: readonly ItemRead[],
-    { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
+    { minSlot, ...holders }: Holders & { readonly minSlot: bigint },
   ): Promise<ItemsRead> {
     if (reads.length === 0) {
       // An empty answer needs a recent slot too.
-      const { slot } = await session.accounts([], { minSlot })
-      return { interpreted: [], slots: [slot], newest: slot }
+      const { slot, timestampSec } = await session.accounts([], { minSlot })
+      return { interpreted: [], slots: [slot], newest: slot, timestampSec }
     }
     const groups = await session.grouped(listAddresses(reads), { minSlot, check })
-    const interpreted = await interpretAll(reads, groups, wallet)
+    const interpreted = await interpretAll(reads, groups, holders)
     const slots = groups.map(({ slot }) => slot)
-    return { interpreted, slots, newest: slots.reduce(maxBigint, minSlot) }
+    const timestampSec = groups.map((group) => group.timestampSec).reduce(minBigint)
+    return { interpreted, slots, newest: slots.reduce(maxBigint, minSlot), timestampSec }
   }
 
   return {

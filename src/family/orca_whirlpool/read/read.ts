@@ -1,10 +1,8 @@
 import type { SolanaClient, SolanaSession } from '../../../chain/solana/client.ts'
 import { computeAnswerSlot, createSlotCache, getMaxSlotDistance } from '../../../chain/solana/slot_cache.ts'
-import { decodeMint, deriveAssociatedTokenAddress, TOKEN_PROGRAMS } from '../../../chain/solana/token.ts'
 import { listWalletTokens } from '../../../chain/solana/wallet_tokens.ts'
 import { getScopePrices } from '../../../finance/price/scope.ts'
 import type { PriceMarket } from '../../../finance/price/table/kamino.ts'
-import { yieldToEventLoop } from '../../../lib/async/cooperative.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { UpstreamError } from '../../../lib/error.ts'
 import { createLru } from '../../../lib/lru.ts'
@@ -16,23 +14,19 @@ import type {
   AccountReader,
 } from '../../liquidity/protocol.ts'
 import type { OrcaPosition, OrcaSpam } from '../math/figures.ts'
-import {
-  type AccountCache,
-  type Accounts,
-  createAccountCache,
-  decodeAccount,
-  deriveBundleAddress,
-  derivePositionAddress,
-} from './account_cache.ts'
+import { type AccountCache, createAccountCache } from './account_cache.ts'
+import { createItemFinder, type ItemFinder, type OrcaAbsence } from './find.ts'
 import { createHoldingsReader } from './holdings.ts'
-import { findHeldToken } from './interpret.ts'
-import { comparePositions, type PositionItem, type PositionToken, type ReadDepth } from './item.ts'
+import { comparePositions, type PositionItem, type ReadDepth } from './item.ts'
 import { createItemsReader, type ItemRead, type ItemsRead, type ItemsReader } from './items.ts'
-import { type AccountsCheck, createAccountsCheck } from './layout.ts'
+import { createAccountsCheck } from './layout.ts'
+import { createNamedReader, type NamedReader } from './named.ts'
 import { createTokenResolver, type TokenResolver } from './token_resolver.ts'
 
 /** Time for one answer over all its steps and tries. */
 export const BUDGET_MS = 6_000
+/** Time for positions that no caller waits for. */
+const NAMED_BUDGET_MS = 10_000
 /** Reads that are cached until the next slot. */
 const CACHE_ENTRIES_MAX = 2_000
 
@@ -41,20 +35,27 @@ export interface OrcaSetting extends PriceMarket {
   readonly programs: readonly string[]
 }
 
+/** Reads positions. */
+export interface OrcaReader extends AccountReader<OrcaPosition, OrcaAbsence> {
+  readonly readNamed: NamedReader
+}
+
 /** Creates a reader, which caches the subjects of tokens, pools, and the positions of wallets. */
 export function createOrcaReader({
   solana,
   programs,
   clock,
   ...priceMarket
-}: OrcaSetting & { readonly solana: SolanaClient; readonly clock: Clock }): AccountReader<OrcaPosition, OrcaAbsence> {
+}: OrcaSetting & { readonly solana: SolanaClient; readonly clock: Clock }): OrcaReader {
   const cache = createAccountCache(programs, clock)
   const prices = getScopePrices(solana, priceMarket)
   const check = createAccountsCheck(programs)
   const items = createItemsReader({ cache, prices, check })
   const resolver = createTokenResolver({ programs, cache, check })
   const readList = createWalletReader({ resolver, items, cache, slotsApartMax: getMaxSlotDistance(solana) })
-  const readSingle = createSingleReader({ programs, items, cache, check })
+  const find = createItemFinder({ programs, cache, check })
+  const readSingle = createSingleReader({ items, find })
+  const readNamed = createNamedReader({ items, find })
   const cacheOptions = { solana, clock, budgetMs: BUDGET_MS, entriesMax: CACHE_ENTRIES_MAX }
   const lists = createSlotCache<AccountList<OrcaPosition>>(cacheOptions)
   const singles = createSlotCache<SingleRead>(cacheOptions)
@@ -70,103 +71,19 @@ export function createOrcaReader({
       const { id, wallet, isFull } = query
       return singles(`${wallet}:${id}:${isFull}`, (session) => readSingle(session, query), work)
     },
+    readNamed: (targets, minSlot, work) =>
+      solana.read((session) => readNamed(session, targets, minSlot), { work, budgetMs: NAMED_BUDGET_MS }),
   }
 }
 
 const TRIES_MAX = 3
 const REMEMBERED_MAX = 50_000
-/** Positions of a bundle whose addresses are derived in one turn of the event loop. */
-const INDEXES_IN_TURN = 48
-
-/** Why there is no such position of the wallet; `bundle`: the id is of many. */
-export type OrcaAbsence = 'none' | 'closed' | 'not_held' | 'bundle'
 
 type SingleRead = AccountRead<OrcaPosition, OrcaAbsence>
 
-/** A position whose token account is not located yet. */
-interface FoundPosition {
-  readonly program: string
-  readonly address: string
-  readonly mint: string
-  readonly isBundled: boolean
-}
-
 /** Creates a reader of single positions, which caches token accounts so that the next read takes one request. */
-function createSingleReader(options: {
-  readonly programs: readonly string[]
-  readonly items: ItemsReader
-  readonly cache: AccountCache
-  readonly check: AccountsCheck
-}) {
-  const { programs, items: reader, cache, check } = options
+function createSingleReader({ items: reader, find }: { readonly items: ItemsReader; readonly find: ItemFinder }) {
   const rememberedItems = createLru<PositionItem>({ entriesMax: REMEMBERED_MAX })
-
-  /** Reads the id, the addresses derived from it, and the wallet's associated token accounts for it. */
-  async function lookUp(
-    session: SolanaSession,
-    { id, wallet }: AccountQuery,
-    minSlot: bigint,
-  ): Promise<PositionLookup> {
-    const positions = programs.map((program) => ({ program, address: derivePositionAddress(program, id) }))
-    const bundles = programs.map((program) => ({ program, address: deriveBundleAddress(program, id) }))
-    const usualAccounts = TOKEN_PROGRAMS.map((program) => ({
-      program,
-      mint: id,
-      address: deriveAssociatedTokenAddress(wallet, { mint: id, program }),
-    }))
-    const addresses = [id, ...[...positions, ...bundles, ...usualAccounts].map(({ address }) => address)]
-    const { slot, accounts: results } = await session.accounts(addresses, { minSlot, check })
-    const accounts: Accounts = new Map(addresses.map((address, index) => [address, results[index] ?? null]))
-    cache.learn(accounts)
-    const findOwn = (program: string, address: string) => {
-      const account = accounts.get(address)
-      return account?.owner === program ? decodeAccount(account) : undefined
-    }
-
-    const plain = positions.find(({ program, address }) => findOwn(program, address)?.position?.mint === id)
-    const held = usualAccounts.find((each) => findHeldToken(accounts, each, wallet) !== undefined)
-    if (plain !== undefined) return { slot, position: { ...plain, mint: id, isBundled: false }, held }
-    const isBundle = [...bundles, ...programs.map((program) => ({ program, address: id }))].some(
-      ({ program, address }) => findOwn(program, address)?.bundle !== undefined,
-    )
-    if (isBundle) return { slot, absent: 'bundle' }
-    const account = accounts.get(id)
-    const position = programs.map((program) => findOwn(program, id)?.position).find((each) => each !== undefined)
-    if (account !== undefined && account !== null && position !== undefined) {
-      const { mint } = position
-      const isBundled = derivePositionAddress(account.owner, mint) !== id
-      return { slot, position: { program: account.owner, address: id, mint, isBundled }, held: undefined }
-    }
-    const isMint = account !== undefined && account !== null && TOKEN_PROGRAMS.some((each) => each === account.owner)
-    return { slot, absent: isMint && decodeMint(account.data)?.supply === 0n ? 'closed' : 'none' }
-  }
-
-  /** Locates a position's token in the wallet and its index in a bundle, and reads its pool if it is not cached. */
-  async function locate(
-    session: SolanaSession,
-    { position, held: usual }: { readonly position: FoundPosition; readonly held: PositionToken | undefined },
-    { wallet, minSlot }: { readonly wallet: string; readonly minSlot: bigint },
-  ): Promise<PositionItem | 'not_held' | 'changed'> {
-    const { program, address, mint, isBundled } = position
-    const bundle = isBundled ? deriveBundleAddress(program, mint) : undefined
-    const pool = cache.getPosition(address)?.pool
-    const isPoolKnown = pool === undefined || cache.getPool(pool) !== undefined
-    const addresses = [...(isPoolKnown ? [] : [pool]), ...(bundle === undefined ? [] : [bundle])]
-    const [listed, read] = await Promise.all([
-      usual === undefined ? session.tokenAccounts(wallet, { mint }, { minSlot }) : undefined,
-      addresses.length === 0 ? undefined : session.accounts(addresses, { minSlot, check }),
-    ])
-    cache.learn(new Map(addresses.map((each, index) => [each, read?.accounts[index] ?? null])))
-    const held = usual ?? listed?.accounts.find(({ amount }) => amount === 1n)
-    if (held === undefined) return 'not_held'
-    if (bundle === undefined) return { program, address, held, bundle: undefined }
-    for (const [index, bundleIndex] of (cache.getBundleIndexes(bundle) ?? []).entries()) {
-      if (index % INDEXES_IN_TURN === INDEXES_IN_TURN - 1) await yieldToEventLoop()
-      if (cache.getBundledPositionAddress(program, mint, bundleIndex) === address)
-        return { program, address, held, bundle: { address: bundle, index: bundleIndex } }
-    }
-    return 'changed'
-  }
 
   return async (session: SolanaSession, query: AccountQuery): Promise<SingleRead> => {
     const { id, wallet, isFull } = query
@@ -194,25 +111,18 @@ function createSingleReader(options: {
     const early = isReady ? await readItem(remembered) : undefined
     if (early !== undefined) return early
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const [lookup] = await Promise.all([
-        lookUp(session, query, minSlot),
+      const [search] = await Promise.all([
+        find(session, query, minSlot),
         isFull ? reader.learnPrices(session) : undefined,
       ])
-      if ('absent' in lookup) return { kind: 'absent', reason: lookup.absent }
-      minSlot = lookup.slot
-      const item = await locate(session, lookup, { wallet, minSlot })
-      if (item === 'not_held') return { kind: 'absent', reason: item }
-      const read = item === 'changed' ? undefined : await readItem(item)
+      if ('absent' in search) return { kind: 'absent', reason: search.absent }
+      minSlot = search.slot
+      const read = search.item === 'changed' ? undefined : await readItem(search.item)
       if (read !== undefined) return read
     }
     throw new UpstreamError(`Cannot read position ${id}: ${reason}`)
   }
 }
-
-/** Result of the first request for an id, at a slot. */
-type PositionLookup =
-  | { readonly slot: bigint; readonly position: FoundPosition; readonly held: PositionToken | undefined }
-  | { readonly slot: bigint; readonly absent: 'none' | 'closed' | 'bundle' }
 
 /** Attempts to list and read a wallet's positions without a change in between. */
 const WALLET_TRIES_MAX = 3
