@@ -61,7 +61,7 @@ export function createFigureFormulas<
 }
 
 /** Computes the exact sum of US dollars. */
-function toExactRational(values: readonly Decimal[]): Rational {
+export function toExactRational(values: readonly Decimal[]): Rational {
   const { units, scale } = exactSum(values)
   return rational(units, pow10(scale))
 }

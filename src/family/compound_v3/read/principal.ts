@@ -48,7 +48,7 @@ interface WitnessedQuery extends PrincipalQuery {
 /**
  * Proves that a wallet's principal stood still in ranges without a log of its base, at final blocks, oldest first. Where it
  * did not, the block of each change is searched by bisecting: a transfer of base between accounts that owe logs nothing, so
- * a change in a block without a log of the wallet is one. Anybody may pay a debt with such transfers, so one proof locates
+ * a change in a block without a log of the wallet is one. A stranger may pay a debt with such transfers, so one proof locates
  * `limits` of them and says how far it came. Returns their blocks. Throws `IncompleteError` with the check `principal` for a
  * block that has a log of the wallet which its history does not have, and `UnavailableError` if no endpoint keeps the past.
  */
