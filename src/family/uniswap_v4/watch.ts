@@ -1,15 +1,20 @@
-import { mapChunks } from '../../lib/async/parallel.ts'
+import { allOrAbort, mapChunks } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { FamilyServices } from '../contract.ts'
 import { createFigureFormulas, toConfirmedFigures, WATCHED_UNKNOWN } from '../liquidity/watched.ts'
 import type { ConfirmedFigures, Watcher, WatchTarget } from '../watch.ts'
 import { createEventFilter, listChangeEvents } from './event.ts'
+import { mayChangeWithdrawal } from './math/hooks.ts'
 import { PROTOCOL } from './protocol.ts'
 import { createNamedReader } from './read/named.ts'
+import type { Position } from './read/position.ts'
 import type { UniswapV4Deployment } from './table.ts'
 
-/** Positions of one read, whose calls are bundled, and concurrent reads. */
+/** Positions of one read, whose calls are bundled eight to a request, and concurrent reads. */
 const CHUNKS = { size: 100, runningMax: 3 } as const
+
+/** Positions whose withdrawals are executed in one read, those of each owner in a call of their own. */
+const HOOKED_CHUNKS = { size: 25, runningMax: 2 } as const
 
 /** Creates a reader of positions for triggers. There is no forecaster: positions are confirmed at each block. */
 export function createWatcher(
@@ -36,7 +41,15 @@ export function createWatcher(
     }
     const reads = await readNamed(tokenIds, target, work)
     const positions = reads.flatMap((each) => (typeof each === 'string' ? [] : [each]))
-    const full = await reader.readFull(positions, { targets: [target], reads: [{ block }], work })
+    const readFull = (some: readonly Position[], within: Work) =>
+      reader.readFull(some, { targets: [target], reads: [{ block }], work: within })
+    const plain = positions.filter(({ pool }) => !mayChangeWithdrawal(pool.hooks))
+    const hooked = positions.filter(({ pool }) => mayChangeWithdrawal(pool.hooks))
+    const tasks = [
+      (within: Work) => readFull(plain, within),
+      (within: Work) => mapChunks(hooked, HOOKED_CHUNKS, readFull, within),
+    ]
+    const full = (await allOrAbort(tasks, work)).flat()
     const confirmed = new Map(
       full.map(({ position, withdrawal }) => {
         return [position.tokenId, toConfirmedFigures(createFigureFormulas(PROTOCOL, position, { withdrawal }))]

@@ -171,7 +171,7 @@ describe('confirm()', () => {
     await expect(asked).rejects.toThrow('does not answer')
   }, 30_000)
 
-  test('reads many positions with a few requests', async () => {
+  test('reads fifty positions with less than ten requests', async () => {
     const place = { client, block: await readNewestBlock(devnet.rpc, 1) }
     const plain = [ids.get('plain'), ids.get('native'), ids.get('protocolFee'), closed, burned]
     const many = [
