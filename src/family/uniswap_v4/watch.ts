@@ -2,7 +2,7 @@ import { allOrAbort, mapChunks } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { FamilyServices } from '../contract.ts'
 import { createFigureFormulas, toConfirmedFigures, WATCHED_UNKNOWN } from '../liquidity/watched.ts'
-import type { ConfirmedFigures, Watcher, WatchTarget } from '../watch.ts'
+import type { ConfirmedFigures, Watcher, WatchSubject, WatchTarget } from '../watch.ts'
 import { createEventFilter, listChangeEvents } from './event.ts'
 import { mayChangeWithdrawal } from './math/hooks.ts'
 import { PROTOCOL } from './protocol.ts'
@@ -63,9 +63,7 @@ export function createWatcher(
   return {
     chainIds: new Set(reader.targets.keys()),
     async confirm(subjects, target, work) {
-      const manager = deployments.get(target.client.chain.id)?.positionManager.toLowerCase()
-      const isServed = ({ manager_address = '' }: (typeof subjects)[number]) =>
-        manager_address.toLowerCase() === manager
+      const isServed = createManagerCheck(deployments.get(target.client.chain.id))
       const tokenIds = [...new Set(subjects.filter(isServed).map(({ token_id = '' }) => BigInt(token_id)))]
       const read = (chunk: readonly bigint[], within: Work) => readWhole(chunk, target, within)
       const found = await mapChunks(tokenIds, CHUNKS, read, work)
@@ -82,7 +80,8 @@ export function createWatcher(
       async read(logs, subjects, { client }) {
         const deployment = deployments.get(client.chain.id)
         if (deployment === undefined) return []
-        const subjectsById = new Map(subjects.map((subject) => [BigInt(subject['token_id'] ?? ''), subject]))
+        const served = subjects.filter(createManagerCheck(deployment))
+        const subjectsById = new Map(served.map((subject) => [BigInt(subject['token_id'] ?? ''), subject]))
         return listChangeEvents(logs, deployment).flatMap(({ tokenId, type, log }) => {
           const subject = subjectsById.get(tokenId)
           if (subject === undefined) return []
@@ -92,4 +91,10 @@ export function createWatcher(
       },
     },
   }
+}
+
+/** Creates a check whether a subject is a position of the manager: a stored one may be of another configuration. */
+function createManagerCheck(deployment: UniswapV4Deployment | undefined): (subject: WatchSubject) => boolean {
+  const manager = deployment?.positionManager.toLowerCase()
+  return ({ manager_address = '' }) => manager_address.toLowerCase() === manager
 }

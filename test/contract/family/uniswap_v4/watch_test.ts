@@ -205,7 +205,8 @@ describe('events', () => {
       }),
     ]
     const subject = toSubject(tokenId)
-    const found = await watcher.events?.read([...logs, ...forged], [subject], { client, block }, patient)
+    const foreign = { ...subject, manager_address: toWalletAddress('no manager') }
+    const found = await watcher.events?.read([...logs, ...forged], [subject, foreign], { client, block }, patient)
     expect(found?.map(({ type }) => type)).toEqual(['increase', 'collect', 'decrease', 'collect'])
     expect(found?.every((each) => each.subject === subject && each.blockHash === block.hash)).toBe(true)
   }, 30_000)
