@@ -75,8 +75,10 @@ export const CURSOR_PARAMETER = {
     'In place of `page`: where the list goes on, as the header `Link` of an answer says (`rel="next"`, absent at the end), ' +
     'until there is none. On EVM chains the whole list is then as of the blocks of its first answer. If the list has ' +
     'changed all the same, as where a block was replaced, the answer is 400: begin again.',
+  ...toParameterExample('WyI2YTA5ZTY2N2YzYmNjOTA4IiwyLDEyLFtbMSwyMTAwMDAwMCwxNzI5MzA2Nzc1XV0sW11d', {
+    isRequested: false,
+  }),
   schema: { type: 'string' },
-  example: 'WyI2YTA5ZTY2N2YzYmNjOTA4IiwyLDEyLFtbMSwyMTAwMDAwMCwxNzI5MzA2Nzc1XV0sW11d',
 }
 
 /** Header of requests that may be repeated. */
