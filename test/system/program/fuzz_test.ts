@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { readConfig } from '../../../src/config/config.ts'
+import { CURRENCY_FEED_ROWS } from '../../../src/finance/currency/table.ts'
 import { serveBun } from '../../../src/http/server/bun.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { createServices, type Services } from '../../../src/service/mod.ts'
 import { createLifecycle, type Lifecycle } from '../../../src/service/process/lifecycle.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
+import { TOKENS } from '../../devnet/addresses.ts'
 import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { startDevnet } from '../../devnet/mod.ts'
 import { addStakedSlipstream } from '../../devnet/slipstream.ts'
@@ -39,6 +41,12 @@ const morpho = await devnet.morpho()
 const aave = await devnet.aave()
 const v4 = await devnet.uniswapV4()
 const slipstream = await addStakedSlipstream(devnet)
+// Feeds of currencies have no row in a configuration: a devnet's stand at their own addresses.
+const feedCode = (await devnet.client.getCode({ address: TOKENS.usdc.feed })) ?? '0x'
+for (const [, feed] of CURRENCY_FEED_ROWS[1] ?? []) {
+  await devnet.client.setCode({ address: feed, bytecode: feedCode })
+  await devnet.setFeed(feed, { answer: 108_345_678n })
+}
 /** One in a pool of each kind for every wallet. */
 const v4Ids = await v4.mintMany(
   Object.values(devnet.wallets).flatMap((recipient) =>
