@@ -10,7 +10,7 @@ import type { FinanceClient, UsdFeed } from '../chain.ts'
 import { PAST_HEARTBEAT_SEC } from '../price/past/dated_client.ts'
 import { createLatestRoundCalls, decodeLatestRound } from '../price/past/rounds.ts'
 import { getMaxFeedAgeSec } from '../price/price.ts'
-import { CURRENCY_FEED_ROWS, type Currency } from './table.ts'
+import { CURRENCIES, CURRENCY_FEED_ROWS, type Currency } from './table.ts'
 
 const BUDGET_MS = 2_500
 /** The chain whose feeds tell rates where the answer's own chain has none. */
@@ -73,15 +73,14 @@ export function createRateReader(options: {
   return {
     /**
      * Reads the rate of a currency by the round of its feed at the block of an answer. However old the round is, it is told.
-     * Throws `CodedError` API_ENDPOINT_NOT_CONFIGURED if no served chain has a feed, INVALID_PARAMETER if it told nothing
-     * yet at that block, `UnavailableError` if it cannot be read.
+     * Throws `CodedError` INVALID_PARAMETER if no served chain has a feed, or if it told nothing yet at that block,
+     * `UnavailableError` if it cannot be read.
      */
     async read(currency: Currency, answer: RatedAnswer, work: Work): Promise<ExchangeRate> {
       const lender = chooseLender(currency, answer)
       const row = lender && findFeed(lender.chain.id, currency)
       if (lender === undefined || row === undefined) {
-        const message = `No chain with a feed of ${currency} is configured: leave out "currency", or serve Ethereum`
-        throw new CodedError('API_ENDPOINT_NOT_CONFIGURED', message)
+        throw unservedError(currency, [...clients.keys()])
       }
       const { id: chainId, name } = lender.chain
       const place = `${name} (${chainId})`
@@ -122,6 +121,16 @@ function findFeed(chainId: number, currency: Currency): UsdFeed | undefined {
 
 function toDatedFeed({ feed, heartbeatSec }: UsdFeed): UsdFeed {
   return { feed, heartbeatSec: Math.max(heartbeatSec, PAST_HEARTBEAT_SEC) }
+}
+
+/** The error for a currency of which no served chain has a feed: it names those that can be told. */
+function unservedError(currency: Currency, chainIds: readonly number[]): CodedError {
+  const served = CURRENCIES.filter((each) => chainIds.some((chainId) => findFeed(chainId, each) !== undefined))
+  const expected =
+    served.length === 0
+      ? 'expected none here, no served chain has feeds of currencies'
+      : `expected one of ${served.join(', ')}, of which served chains have feeds`
+  return new CodedError('INVALID_PARAMETER', `Cannot read parameter "currency": ${expected}, got "${currency}"`)
 }
 
 function noRateError(currency: Currency, reason: string): CodedError {

@@ -338,7 +338,7 @@ describe('figures in a currency', () => {
 
   test('need a feed: without one of a served chain the error says so', async () => {
     const ask = (currency: string) => createPortfolioWith(undefined).balance(`wallet=${HOLDER}&currency=${currency}`)
-    await expect(ask('EUR')).rejects.toThrow('No chain with a feed of EUR is configured')
+    await expect(ask('EUR')).rejects.toThrow('expected none here, no served chain has feeds of currencies, got "EUR"')
     await expect(ask('eur')).rejects.toThrow('Cannot read parameter "currency": expected one of EUR, GBP')
   })
 })
