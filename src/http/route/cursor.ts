@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
 import { changedListError, type PinnedRead } from '../../lib/pinned_list.ts'
+import { hashText } from '../../lib/text/hash_text.ts'
 import { PAGE_MAX } from '../limits.ts'
 import type { Reply, Route } from './route.ts'
 
@@ -45,10 +45,7 @@ const SHOWN = ['page', CURSOR_PARAMETER_NAME, 'format']
 /** Names a list by its path and the parameters that select it. */
 function nameList(path: string, query: URLSearchParams, overrides: readonly string[]): string {
   const selecting = [...query].filter(([name]) => !SHOWN.includes(name) && !overrides.includes(name)).sort()
-  return createHash('sha256')
-    .update(JSON.stringify([path, selecting]))
-    .digest('hex')
-    .slice(0, 16)
+  return hashText(JSON.stringify([path, selecting]))
 }
 
 /** The place that a request names by a cursor, if any, or what is wrong with the cursor. */
