@@ -224,12 +224,8 @@ function createInputSchema(routes: readonly Route[]) {
   }
 }
 
-/** Arguments that tools take and do not list, as a model needs none of them: it converts figures itself. */
-const UNLISTED: ReadonlySet<string> = new Set(['currency'])
-
 function listFields(route: Route): readonly GivenField[] {
-  const all = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
-  const fields = all.filter(({ name }) => !UNLISTED.has(name))
+  const fields = [...getFieldSchemas(route.input), ...getFieldSchemas(route.body)]
   const names = new Set([PROTOCOL_FIELD, ...fields.map(({ name }) => name)])
   if (names.size !== fields.length + 1) {
     throw new Error(`Cannot make a tool of "${route.path}": two of its fields have one name`)
@@ -297,6 +293,7 @@ const BRIEF: ReadonlyMap<string, string> = new Map([
   ['at_block', 'Past block; needs chain_id.'],
   ['at_time', 'Past moment, Unix seconds or ISO 8601.'],
   ['receipt', 'Adds a receipt, 2 credits.'],
+  ['currency', 'Adds figures in it, such as EUR.'],
   ['tokens', 'Up to 100 further token addresses, separated by commas; needs chain_id.'],
   ['target_health_factor', 'Health factor that safe amounts leave.'],
   ['page', 'Page.'],
@@ -324,6 +321,8 @@ const UNNEEDED = new Set([
     CHAIN_IDS,
   ],
 ])
+/** Longer lists of words would be longer than all else: the answer to a wrong word has them. */
+const WORDS_TOLD_MAX = 16
 /** Bounds beyond these are met by no caller, or go without saying. */
 const MAXIMUM_TOLD_MAX = 1_000_000
 const MINIMUM_TOLD_MIN = 2
@@ -334,6 +333,7 @@ function shortenSchema(schema: JsonSchema): JsonSchema {
   if (Array.isArray(chainIds)) return { type: schema['type'], ...enumKeyword(chainIds) }
   const entries = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
     if (UNNEEDED.has(keyword) || (keyword === 'default' && !value)) return []
+    if (keyword === 'enum' && Array.isArray(value) && value.length > WORDS_TOLD_MAX) return []
     if (keyword === 'maximum' && Number(value) > MAXIMUM_TOLD_MAX) return []
     if (keyword === 'minimum' && Number(value) < MINIMUM_TOLD_MIN) return []
     if (keyword === 'items') return [[keyword, shortenSchema(value as JsonSchema)]]
