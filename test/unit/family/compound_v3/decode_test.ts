@@ -60,10 +60,10 @@ const word = (amount: bigint) => numberToHex(amount, { size: 32 })
 
 /** A supply by a wallet, and how much of it the market says that it added to the supplied balance. */
 function supply(amount: bigint, supplied: bigint, gap = 1): readonly HistoryLog[] {
-  const [wallet, nobody] = [pad(WALLET), pad(zeroAddress)]
+  const [wallet, zero] = [pad(WALLET), pad(zeroAddress)]
   return [
     toHistoryLog({ block: 9, topics: [TOPICS.supply, wallet, wallet], data: word(amount) }, 4),
-    toHistoryLog({ block: 9, topics: [TOPICS.transfer, nobody, wallet], data: word(supplied) }, 4 + gap),
+    toHistoryLog({ block: 9, topics: [TOPICS.transfer, zero, wallet], data: word(supplied) }, 4 + gap),
   ]
 }
 
