@@ -1,52 +1,25 @@
 import type { Address } from 'viem'
-import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { AAVE_V4 } from '../../../../src/family/aave_v4/mod.ts'
-import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { silentLog } from '../../../../src/lib/log.ts'
 import { ACCESS_MANAGER, recordSnapshot } from '../../../devnet/aave_v4/record.ts'
 import { placeReplay } from '../../../devnet/aave_v4/replay.ts'
 import type { Snapshot } from '../../../devnet/aave_v4/vectors.ts'
-import { type Anvil, type AnvilOptions, startAnvil } from '../../../devnet/anvil.ts'
-import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
-import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
+import type { AnvilOptions } from '../../../devnet/anvil.ts'
 import { callRoute } from '../../../support/call_route.ts'
+import { CHAIN_ID, type ReplayNode, startReplayNode } from '../../../support/family/replay_node.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
-
-const CHAIN_ID = 1
 
 /** A chain on which the contracts of the vectors answer as they did. */
-export interface ReplayedChain {
-  readonly anvil: Anvil
-  readonly rpc: Rpc
-  readonly client: FinanceClient
+export interface ReplayedChain extends ReplayNode {
   /** Puts a snapshot in place of the one before; returns the block at which it is there. */
   place(snapshot: Snapshot): Promise<number>
 }
 
 /** Starts it, without a snapshot. */
 export async function startReplayedChain(options: Pick<AnvilOptions, 'timestampSec'> = {}): Promise<ReplayedChain> {
-  const anvil = await startAnvil({ chainId: CHAIN_ID, hardfork: 'cancun', ...options })
-  const rpc = createRpc(anvil.rpcUrl)
-  const client = createChainClient({
-    chain: {
-      id: CHAIN_ID,
-      name: 'Devnet',
-      rpcUrls: [anvil.rpcUrl],
-      reuseMs: 0,
-      maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
-      finality: { depth: 0 },
-      prices: { usdFeeds: {}, stablecoins: [] },
-      tokens: { addresses: [], names: [], added: [] },
-      spamTokens: [],
-    },
-    clock: createHurriedClock(),
-    log: silentLog,
-  })
+  const node = await startReplayNode(options)
+  const { rpc } = node
   return {
-    anvil,
-    rpc,
-    client,
+    ...node,
     async place(snapshot) {
       await placeReplay(rpc, recordSnapshot(snapshot))
       await rpc.call('evm_mine')

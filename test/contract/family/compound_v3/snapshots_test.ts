@@ -8,8 +8,9 @@ import { recordCall, toUsdFeed } from '../../../devnet/compound_v3/record.ts'
 import { type VectorAccount, WORLDS, type World } from '../../../devnet/compound_v3/vectors.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { CHAIN_ID } from '../../../support/family/replay_node.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
-import { CHAIN_ID, createCaller, type ReplayedChain, startReplayedChain, toDeployment } from './support.ts'
+import { createCaller, type ReplayedChain, startReplayedChain, toDeployment } from './support.ts'
 
 const LIMIT_MS = 180_000
 const DAY_SEC = 86_400

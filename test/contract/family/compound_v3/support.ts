@@ -1,76 +1,33 @@
 import type { Address } from 'viem'
-import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { COMPOUND_V3 } from '../../../../src/family/compound_v3/mod.ts'
-import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { silentLog } from '../../../../src/lib/log.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
-import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
-import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
 import { recordMarket, recordTokens, toUsdFeed } from '../../../devnet/compound_v3/record.ts'
 import { WORLDS, type World } from '../../../devnet/compound_v3/vectors.ts'
-import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { callRoute } from '../../../support/call_route.ts'
+import { CHAIN_ID, type ReplayNode, startReplayNode } from '../../../support/family/replay_node.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
 
-export const CHAIN_ID = 1
 /** Dollars of a unit in which the market's own feeds answer, as of a market whose feeds answer in a base token. */
 export const UNIT_USD = 3_000n
 
 /** A chain on which the contracts of the vectors answer as they did. */
-export interface ReplayedChain {
-  readonly anvil: Anvil
-  readonly rpc: Rpc
-  readonly client: FinanceClient
+export interface ReplayedChain extends ReplayNode {
   /** Puts a world in its place; its tokens are worth `UNIT_USD` times what the market's own feeds say. */
   place(world: World, more?: readonly RecordedCall[]): Promise<void>
-  /** Makes the block of a time, later than that of the newest, and returns its number. */
-  mineAt(timestampSec: bigint): Promise<number>
 }
 
 /** Starts it, without a world. */
 export async function startReplayedChain(): Promise<ReplayedChain> {
-  const anvil = await startAnvil({ chainId: CHAIN_ID, hardfork: 'cancun' })
-  const rpc = createRpc(anvil.rpcUrl)
-  const tokens = new Set(
-    WORLDS.flatMap(({ base, rewardToken, collaterals }) => [
-      base,
-      rewardToken,
-      ...collaterals.map(({ asset }) => asset),
-    ]),
-  )
-  const client = createChainClient({
-    chain: {
-      id: CHAIN_ID,
-      name: 'Devnet',
-      rpcUrls: [anvil.rpcUrl],
-      reuseMs: 0,
-      maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
-      finality: { depth: 0 },
-      prices: {
-        // Answers of a world are as old as its block.
-        usdFeeds: Object.fromEntries(
-          [...tokens].map((token) => [token, { feed: toUsdFeed(token), heartbeatSec: BLOCK_AGE_SEC_MAX }]),
-        ),
-        stablecoins: [],
-      },
-      tokens: { addresses: [], names: [], added: [] },
-      spamTokens: [],
-    },
-    clock: createHurriedClock(),
-    log: silentLog,
-  })
+  const tokens = WORLDS.flatMap(({ base, rewardToken, collaterals }) => [
+    base,
+    rewardToken,
+    ...collaterals.map(({ asset }) => asset),
+  ])
+  const node = await startReplayNode({ feeds: new Map(tokens.map((token) => [token, toUsdFeed(token)])) })
   return {
-    anvil,
-    rpc,
-    client,
+    ...node,
     place: (world, more = []) =>
-      placeReplay(rpc, [...recordMarket(world), ...recordTokens(world, toUsdPrices(world)), ...more]),
-    async mineAt(timestampSec) {
-      await rpc.call('evm_setNextBlockTimestamp', Number(timestampSec))
-      await rpc.call('evm_mine')
-      return Number(await rpc.call<string>('eth_blockNumber'))
-    },
+      placeReplay(node.rpc, [...recordMarket(world), ...recordTokens(world, toUsdPrices(world)), ...more]),
   }
 }
 

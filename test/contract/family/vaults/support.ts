@@ -1,71 +1,27 @@
 import type { Address } from 'viem'
-import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import { VAULTS } from '../../../../src/family/vaults/mod.ts'
 import type { PresentedRow } from '../../../../src/family/vaults/present/schema.ts'
 import type { VaultEntry } from '../../../../src/family/vaults/table.ts'
-import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { silentLog } from '../../../../src/lib/log.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
-import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
-import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
-import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { REGISTRIES, recordWorld, toUsdFeed } from '../../../devnet/vaults/record.ts'
 import { WORLDS, type World } from '../../../devnet/vaults/vectors.ts'
 import { callRoute } from '../../../support/call_route.ts'
+import { CHAIN_ID, type ReplayNode, startReplayNode } from '../../../support/family/replay_node.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
 
-export const CHAIN_ID = 1
 /** Dollars of a whole asset, 8 decimals. */
 export const USD8 = 99_900_000n
 
 /** A chain on which the contracts of the vectors answer as they did. */
-export interface ReplayedChain {
-  readonly anvil: Anvil
-  readonly rpc: Rpc
-  readonly client: FinanceClient
+export interface ReplayedChain extends ReplayNode {
   place(calls: readonly RecordedCall[]): Promise<void>
-  /** Makes the block of a time, later than that of the newest, and returns its number. */
-  mineAt(timestampSec: bigint): Promise<number>
 }
 
 /** Starts it, without a world; the assets of the worlds and `assets` have feeds. */
 export async function startReplayedChain(assets: readonly Address[] = []): Promise<ReplayedChain> {
-  const anvil = await startAnvil({ chainId: CHAIN_ID, hardfork: 'cancun' })
-  const rpc = createRpc(anvil.rpcUrl)
-  const priced = new Set([...WORLDS.map(({ asset }) => asset), ...assets])
-  const client = createChainClient({
-    chain: {
-      id: CHAIN_ID,
-      name: 'Devnet',
-      rpcUrls: [anvil.rpcUrl],
-      reuseMs: 0,
-      maxBlockAgeSec: BLOCK_AGE_SEC_MAX,
-      finality: { depth: 0 },
-      prices: {
-        // Answers of a world are as old as its block.
-        usdFeeds: Object.fromEntries(
-          [...priced].map((token) => [token, { feed: toUsdFeed(token), heartbeatSec: BLOCK_AGE_SEC_MAX }]),
-        ),
-        stablecoins: [],
-      },
-      tokens: { addresses: [], names: [], added: [] },
-      spamTokens: [],
-    },
-    clock: createHurriedClock(),
-    log: silentLog,
-  })
-  return {
-    anvil,
-    rpc,
-    client,
-    place: (calls) => placeReplay(rpc, calls),
-    async mineAt(timestampSec) {
-      await rpc.call('evm_setNextBlockTimestamp', Number(timestampSec))
-      await rpc.call('evm_mine')
-      return Number(await rpc.call<string>('eth_blockNumber'))
-    },
-  }
+  const priced = [...WORLDS.map(({ asset }) => asset), ...assets]
+  const node = await startReplayNode({ feeds: new Map(priced.map((token) => [token, toUsdFeed(token)])) })
+  return { ...node, place: (calls) => placeReplay(node.rpc, calls) }
 }
 
 /** A world's vaults and Morpho's registries, as `CHAINS_FILE` names them. */
