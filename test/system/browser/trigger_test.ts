@@ -220,11 +220,13 @@ describe('triggers', async () => {
       test(`a bell watches a position of ${family} by the subject of its routes`, async () => {
         const wallet = await getWallet[family]()
         const page = await explore(wallet)
+        // Cards change places until the last answer has come.
+        await settle(page)
         const bell = page.getByRole('button', {
           name: family === 'kamino' ? /the health factor falls, Kamino/ : /the health factor falls, Morpho/,
         })
-        const card = page.getByRole('article').filter({ has: bell }).first()
-        const label = (await card.getAttribute('aria-label')) ?? ''
+        const label = (await page.getByRole('article').filter({ has: bell }).first().getAttribute('aria-label')) ?? ''
+        const card = page.getByRole('article', { name: label, exact: true })
         await card.getByRole('button', { name: /^Tell me when/ }).click()
         const dialog = page.getByRole('dialog', { name: 'Tell me when the health factor falls' })
         await dialog.getByRole('button', { name: 'Tell me', exact: true }).click()
