@@ -158,6 +158,13 @@ async function listMessages(): Promise<readonly string[]> {
   })
 }
 
+/** Lists the triggers that a type of message names. */
+async function listNames(type: string): Promise<readonly string[]> {
+  return (await listMessages()).flatMap((message) =>
+    message.startsWith(`${type} `) ? [message.slice(type.length + 1)] : [],
+  )
+}
+
 /** Lists the triggers whose figure cannot be told at the newest block. */
 async function listUnknown(): Promise<readonly string[]> {
   const rows = await db.run<{ name: string }>(
@@ -197,17 +204,32 @@ test('attacks move no list and fire no trigger but where dollars stand for half 
   await stage.stage.mine(30, 60)
   await evaluate()
   expect(faults).toEqual([])
-  const fired = (await listMessages()).filter((message) => message.startsWith('trigger.fired'))
-  expect(new Set(fired)).toEqual(new Set(['trigger.fired token0 below', 'trigger.fired token1 below']))
+  const fired = await listNames('trigger.fired')
+  expect(new Set(fired)).toEqual(new Set(['token0 below', 'token1 below']))
+  // Each is told once that it is over, so that its next message tells the crash.
+  await passTime('cleared', { stepSec: 60, secMax: DAY_SEC }, async () => {
+    return (await listNames('trigger.cleared')).length === fired.length
+  })
   await db.run('delete from message', [])
 
   // A crash to a quarter of the price: tokens count at a mean of the last minutes, so that the trigger waits for these.
   for (const { world, honest } of stage.tokens) await world.push(world.arbitrageur, honest, TOKEN_USD / 4)
-  for (let passedSec = 0; (await listMessages()).length < owners.length; passedSec += 30) {
-    if (passedSec > CRASH_SEC_MAX) throw new Error('The triggers are silent in a crash')
-    await stage.stage.mine(1, 30)
-    await evaluate()
+  await passTime('fired in a crash', { stepSec: 30, secMax: CRASH_SEC_MAX }, async () => {
     expect(await listUnknown()).toEqual([])
-  }
+    return (await listMessages()).length >= owners.length
+  })
   expect((await listMessages()).toSorted()).toEqual(['trigger.fired token0 below', 'trigger.fired token1 below'])
+
+  /** Mines and evaluates a block after each step, until `isDone`. */
+  async function passTime(
+    what: string,
+    { stepSec, secMax }: { readonly stepSec: number; readonly secMax: number },
+    isDone: () => Promise<boolean>,
+  ): Promise<void> {
+    for (let passedSec = 0; passedSec === 0 || !(await isDone()); passedSec += stepSec) {
+      if (passedSec > secMax) throw new Error(`The triggers are not ${what} within ${secMax} seconds`)
+      await stage.stage.mine(1, stepSec)
+      await evaluate()
+    }
+  }
 }, 240_000)

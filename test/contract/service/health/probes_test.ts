@@ -68,9 +68,11 @@ test('a database that answers but accepts no charges is not ready, with the reas
 
 test('a full disk is known before a caller is refused, and until a charge is possible', async () => {
   const clock = createTestClock()
-  const gate = await createGate({ db, clock, log: silentLog, journalDir: temporaryDirectory() })
+  // No statement is late by a clock that stands still.
+  const patient = openDatabase({ url: server.url, clock: createTestClock(), log: silentLog })
+  const gate = await createGate({ db: patient, clock, log: silentLog, journalDir: temporaryDirectory() })
   const { caller } = await createAccount(db)
-  const probe = databaseProbe(db, gate, silentLog)
+  const probe = databaseProbe(patient, gate, silentLog)
   const ready = () => probe(createWork(new AbortController().signal))
   const full = 'it accepts no charges: could not extend file: No space left on device (53100)'
   /** Lets the server refuse what extends the log: every insert, or only one of many rows. */
@@ -121,6 +123,7 @@ test('a full disk is known before a caller is refused, and until a charge is pos
   )
   expect(rows).toBe(0)
   await gate.close(2_000)
+  await patient.close()
 }, 60_000)
 
 test('a lane that gets no connection is told, and gets one once another process has been idle for a minute', async () => {
