@@ -46,27 +46,33 @@ test('replaced and deleted values do not count towards the weight', () => {
   expect(['a', 'b', 'c'].map((name) => recent.get(name))).toEqual([5, undefined, 5])
 })
 
-test('values that are over go with the next one, but for those behind one that lives', () => {
+test('values that are over go as others come, wherever one with a longer life stands', () => {
   let now = 0
-  const recent = createLru<number>({ entriesMax: 10, isOver: (untilMs) => untilMs <= now })
-  for (const [name, untilMs] of [
-    ['a', 1],
-    ['b', 2],
-    ['c', 9],
-    ['d', 2],
-  ] as const)
-    recent.set(name, untilMs)
-  expect(recent.size).toBe(4)
-  now = 5
-  recent.set('e', 7)
-  expect([recent.size, recent.get('a'), recent.get('b'), recent.get('c'), recent.get('e')]).toEqual([
-    3,
-    undefined,
-    undefined,
-    9,
-    7,
-  ])
+  const recent = createLru<number>({ entriesMax: 10_000, isOver: (untilMs) => untilMs <= now })
+  for (let index = 0; index < 1_000; index++) {
+    // Every hundredth lives for ever.
+    recent.set(`old ${index}`, index % 100 === 0 ? Number.POSITIVE_INFINITY : 1)
+  }
+  expect(recent.size).toBe(1_000)
+  now = 1
+  for (let index = 0; index < 400; index++) recent.set(`new ${index}`, 9)
+  expect(recent.size).toBe(10 + 400)
+  expect([recent.get('old 1'), recent.get('old 900'), recent.get('new 0')]).toEqual([undefined, Infinity, 9])
   now = 9
-  recent.set('f', 10)
-  expect([recent.size, recent.get('f')]).toEqual([1, 10])
+  for (let index = 0; index < 400; index++) recent.set('same', 10)
+  expect(recent.size).toBe(10 + 1)
+})
+
+test('of short lives, a steady stream keeps those that live and few that are over', () => {
+  let now = 0
+  const recent = createLru<number>({ entriesMax: 10_000, isOver: (untilMs) => untilMs <= now })
+  const hot = Array.from({ length: 10 }, (_, index) => `for ever ${index}`)
+  for (const key of ['cold', ...hot]) recent.set(key, Number.POSITIVE_INFINITY)
+  let most = 0
+  for (; now < 5_000; now++) {
+    for (const key of hot) recent.get(key)
+    recent.set(`${now}`, now + 20)
+    most = Math.max(most, recent.size)
+  }
+  expect(most).toBeLessThan(11 + 40)
 })
