@@ -6,7 +6,7 @@ import { nameProtocol } from '../lib/protocol.ts'
 import { getCardsShown } from '../lib/session.ts'
 import type { AssetList, PortfolioBalance, PositionList, ToDo } from '../lib/shapes.ts'
 import { pluralize } from '../lib/time.ts'
-import { useEffect, useMemo, useState } from '../lib/view.ts'
+import { useEffect, useLayoutEffect, useMemo, useState } from '../lib/view.ts'
 import { Guard } from '../part/guard.tsx'
 import { EmptyState, ProgressNotice, Skeleton } from '../part/notice.tsx'
 import { KaminoAdded } from './lending/kamino.tsx'
@@ -65,7 +65,8 @@ export function Result({
     const own = toDo.filter((each) => toWalletId(each.wallet) === toWalletId(view.wallet))
     return collectRows({ parts, assets: listAssets(assets.parts), toDo: own }, context)
   }, [version, assets.version, toDo, view.target, parts.length])
-  useEffect(() => onRows(rows), [rows])
+  // With the states of the parts, not a frame later.
+  useLayoutEffect(() => onRows(rows), [rows])
   const [round, setRound] = useState(0)
   const causes = groupCauses(parts)
   const ownCredits = sumTargetCredits(parts)

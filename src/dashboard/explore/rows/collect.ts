@@ -1,6 +1,7 @@
 import type { Asset, PositionList, ToDo } from '../../lib/shapes.ts'
 import type { Context } from '../page.tsx'
 import type { RequestedPart } from '../requests/answers.ts'
+import { isPending } from '../requests/polling.tsx'
 import { toGroupRow, toToDoRow, toTokenRow } from './asset_row.tsx'
 import { toLendingRows } from './lending_row.tsx'
 import { toLiquidityRow } from './liquidity_row.tsx'
@@ -15,24 +16,34 @@ interface Sources {
 
 /**
  * Collects all rows of a wallet: positions of lists, then those that the portfolio alone knows, what is to be done at any
- * other, and tokens. A position whose list cannot sum its value has the sum of what the portfolio counts of it.
+ * other, and tokens. A position whose list cannot sum its value has the sum of what the portfolio counts of it. That no list
+ * has a position is known once all lists of its chain have come: its row stands then, and no other row takes its place.
  */
 export function collectRows({ parts, assets, toDo }: Sources, context: Context): WalletRow[] {
   const groups = groupByPosition(assets)
   const listed = parts.flatMap((part) => toListedRows(part, context)).map((row) => addCounted(row, groups))
-  const isListed = (name: Row['name']) => listed.some((row) => isSameName(row.name, name))
+  const awaited = new Set(parts.flatMap(({ chainId, answer }) => (isAwaited(answer) ? [chainId] : [])))
+  const isUnlisted = (name: Row['name']) =>
+    !awaited.has(name.chainId) && !listed.some((row) => isSameName(row.name, name))
   const grouped = groups
-    .filter(([first]) => first !== undefined && !isListed({ chainId: first.chain_id, subject: first.position }))
+    .filter(([first]) => first !== undefined && isUnlisted({ chainId: first.chain_id, subject: first.position }))
     .map((group) => toGroupRow(group, toDo, context))
-  const named = [...listed, ...grouped]
-  const others = toDo.filter((each) => !named.some((row) => isSameName(row.name, toName(each))))
+  const others = toDo.filter((each) => {
+    const name = toName(each)
+    return isUnlisted(name) && !grouped.some((row) => isSameName(row.name, name))
+  })
   const alone = [...new Map(others.map((each) => [JSON.stringify([each.chain_id, each.subject]), each])).values()]
   const rows = [
-    ...named,
+    ...listed,
+    ...grouped,
     ...alone.map((each) => toToDoRow(each, context)),
     ...assets.filter(({ position }) => position === null).map((asset) => toTokenRow(asset, context)),
   ]
   return rows.map((row) => ({ ...row, context }))
+}
+
+function isAwaited(answer: RequestedPart['answer']) {
+  return answer === undefined || isPending(answer)
 }
 
 const LENDING: readonly RequestedPart['family'][] = ['aave', 'morpho', 'kamino', 'lending']

@@ -10,10 +10,11 @@ import { Choice } from '../../part/field.tsx'
 import { Guard } from '../../part/guard.tsx'
 import { TriggerBell } from '../trigger/bell.tsx'
 import { TokenMarks } from './mark.tsx'
+import { usePlaces } from './places.ts'
 import type { Row, WalletRow } from './row.ts'
-import { isSameName, toName } from './row.ts'
+import { isSameName, toName, toRowId } from './row.ts'
 import type { Order } from './sort.ts'
-import { BY_VALUE, sortRows } from './sort.ts'
+import { BY_VALUE } from './sort.ts'
 
 const BY: readonly (readonly [Order['by'], string])[] = [
   ['what', 'what'],
@@ -73,8 +74,8 @@ export function RowList({ rows, areMany, wanted, aside }: RowListProps) {
   const [areAll, setAll] = useState(getCardsShown())
   /** Rows that are the other way than all. */
   const [turned, setTurned] = useState<ReadonlySet<string>>(new Set())
-  const sorted = sortRows(rows, order)
-  const hidden = rows.length - sorted.length
+  const { placed, listProps } = usePlaces(rows, order)
+  const hidden = rows.length - placed.length
   const set = (name: keyof Order) => (chosen: string) => setOrder({ ...order, [name]: chosen } as Order)
   const isOpen = (key: string) => areAll !== turned.has(key)
   const turn = (key: string, open = !isOpen(key)) => {
@@ -129,8 +130,8 @@ export function RowList({ rows, areMany, wanted, aside }: RowListProps) {
             <span class={`line-${column}`}>{head}</span>
           ))}
         </p>
-        <ul>
-          {sorted.map((row) => {
+        <ul {...listProps}>
+          {placed.map((row) => {
             const id = toRowId(row)
             return (
               <li class={classes('row', isOpen(id) && 'open')} key={id} id={id}>
@@ -147,10 +148,6 @@ export function RowList({ rows, areMany, wanted, aside }: RowListProps) {
       </div>
     </>
   )
-}
-
-function toRowId({ key, context: { view } }: WalletRow) {
-  return `row ${view.wallet} ${key}`.replaceAll(/[^0-9A-Za-z]+/g, '-')
 }
 
 interface LineProps {

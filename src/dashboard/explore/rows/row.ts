@@ -42,6 +42,11 @@ export interface WalletRow extends Row {
   readonly context: Context
 }
 
+/** Returns the id of the element that shows a row. */
+export function toRowId({ key, context: { view } }: WalletRow) {
+  return `row ${view.wallet} ${key}`.replaceAll(/[^0-9A-Za-z]+/g, '-')
+}
+
 /** A token of a row: its mark is drawn from the id. */
 export interface RowToken {
   readonly id: string

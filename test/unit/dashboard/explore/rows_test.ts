@@ -23,9 +23,23 @@ interface Asset {
 interface Pages {
   sortRows(rows: readonly Row[], order: Order): readonly Row[]
 }
+interface Places {
+  keepPlaces(sorted: readonly Row[], shown: readonly string[]): readonly Row[]
+}
+interface Collected {
+  collectRows(
+    sources: {
+      readonly parts: readonly object[]
+      readonly assets: readonly object[]
+      readonly toDo: readonly object[]
+    },
+    context: object,
+  ): readonly Row[]
+}
 interface Names {
   groupByPosition(assets: readonly Asset[]): readonly (readonly Asset[])[]
   isSameName(a: { chainId: number; subject: object }, b: { chainId: number; subject: object }): boolean
+  toRowId(row: Row): string
 }
 interface Rates {
   describeRate(position: {
@@ -52,7 +66,9 @@ interface Marks {
 
 const ROWS: string = join(import.meta.dir, '../../../../src/dashboard/explore/rows')
 const { sortRows }: Pages = await import(join(ROWS, 'sort.ts'))
-const { groupByPosition, isSameName }: Names = await import(join(ROWS, 'row.ts'))
+const { keepPlaces }: Places = await import(join(ROWS, 'places.ts'))
+const { collectRows }: Collected = await import(join(ROWS, 'collect.ts'))
+const { groupByPosition, isSameName, toRowId }: Names = await import(join(ROWS, 'row.ts'))
 const { describeRate }: Rates = await import(join(ROWS, 'rate.ts'))
 const { toGroupRow }: Groups = await import(join(ROWS, 'asset_row.tsx'))
 const { computeHues }: Marks = await import(join(ROWS, 'mark.tsx'))
@@ -91,6 +107,37 @@ describe('rows', () => {
     expect(keys({ show: 'out' })).toEqual(['a'])
     expect(keys({ least: '100' })).toEqual(['a', 'c', 'd'])
   })
+})
+
+test('rows keep the places that they were shown in, and those that came since follow as they are sorted', () => {
+  const sorted = ['a', 'b', 'c', 'd', 'e'].map((key) => row(key))
+  const shown = ['d', 'gone', 'b'].map((key) => toRowId(row(key)))
+  expect(keepPlaces(sorted, shown).map(({ key }) => key)).toEqual(['d', 'b', 'a', 'c', 'e'])
+})
+
+test('that no list has a position is known once all lists of its chain have come', () => {
+  const catalog = { names: new Map([[1, 'Ethereum']]), lending: [], liquidity: [], watchable: new Map() }
+  const context = { catalog, view: { wallet: '0xb' } }
+  const token = { id: '0xt', symbol: 'T' }
+  const figures = { kind: 'supplied', token, value_usd: '1', price_usd: '1', not_counted: null, incomplete: [] }
+  const asset = { chain_id: 1, ...figures, position: { family: 'aave-v4', market_id: '7', part: 'supplied' } }
+  const held = { chain_id: 1, ...figures, kind: 'wallet', position: null }
+  const toDo = {
+    chain_id: 1,
+    code: 'morpho_blue',
+    kind: 'unreadable',
+    text: '',
+    usd: null,
+    subject: { market_id: '8' },
+  }
+  const collect = (...answers: readonly (object | undefined)[]) => {
+    const parts = answers.map((answer, index) => ({ family: 'lending', chainId: 1 + index, path: '', answer }))
+    return collectRows({ parts, assets: [asset, held], toDo: [toDo] }, context).map(({ what }) => what)
+  }
+  const failed = { ok: false, status: 503 }
+  expect(collect(undefined, failed)).toEqual(['T'])
+  expect(collect({ ...failed, progress: { percent: 1 } })).toEqual(['T'])
+  expect(collect(failed, undefined)).toEqual(['T', 'Morpho Blue', 'T'])
 })
 
 describe('names of positions', () => {

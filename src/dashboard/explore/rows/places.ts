@@ -1,0 +1,45 @@
+import { useRef, useState } from '../../lib/view.ts'
+import type { WalletRow } from './row.ts'
+import { toRowId } from './row.ts'
+import type { Order } from './sort.ts'
+import { sortRows } from './sort.ts'
+
+/**
+ * Sorts rows by the reader's order, and holds their places while the reader is among them, by the focus or by a pointer that
+ * moves: answers still come, and must not move a row away from a pointer that is about to press its bell. What comes
+ * meanwhile stands last. Returns the rows, and the properties of the element that has them.
+ */
+export function usePlaces(rows: readonly WalletRow[], order: Order) {
+  const list = useRef<HTMLUListElement | null>(null)
+  const hasPointer = useRef(false)
+  const shown = useRef<{ readonly order: Order; readonly ids: readonly string[] }>({ order, ids: [] })
+  const [, setDeparture] = useState(0)
+  const sorted = sortRows(rows, order)
+  const isHeld = hasPointer.current || list.current?.matches(':focus-within') === true
+  // A change of the order is the reader's own.
+  const placed = isHeld && order === shown.current.order ? keepPlaces(sorted, shown.current.ids) : sorted
+  shown.current = { order, ids: placed.map(toRowId) }
+  const leave = () => setDeparture((count) => count + 1)
+  const listProps = {
+    ref: list,
+    // Unlike a move, an element that comes to lie under a pointer at rest is no visit.
+    onPointerMove() {
+      hasPointer.current = true
+    },
+    onPointerLeave() {
+      hasPointer.current = false
+      leave()
+    },
+    onFocusOut({ relatedTarget }: FocusEvent) {
+      if (list.current?.contains(relatedTarget as Node | null) === false) leave()
+    },
+  }
+  return { placed, listProps }
+}
+
+/** Leaves rows whose ids were shown in the places that they had; others follow in their order. */
+export function keepPlaces<Shown extends WalletRow>(sorted: readonly Shown[], shown: readonly string[]) {
+  const places = new Map(shown.map((id, place) => [id, place]))
+  const find = (row: Shown) => places.get(toRowId(row)) ?? shown.length
+  return sorted.toSorted((a, b) => find(a) - find(b))
+}
