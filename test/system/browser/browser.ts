@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { IS_FULL } from '../../support/cases.ts'
+import { mulberry } from '../../support/random.ts'
 
 const AXE = await Bun.file(createRequire(import.meta.url).resolve('axe-core/axe.min.js')).text()
 /** Paths of browsers. The headless shell comes first: the same engine with a tenth less work. */
@@ -33,6 +34,11 @@ if (BROWSER === undefined) {
   if (REQUIRED) throw new Error('Cannot test the pages: BROWSER_REQUIRED is set, and no Chromium is installed')
   console.log('left out: tests of the pages in a browser, as no Chromium is installed')
 }
+
+/** If set, pages are slow and their answers come in any order, by this seed: what a test reads too early shows then. */
+const RACES = process.env['RACES']
+const RACE_DELAY_MS = 1_500
+const RACE_CPU_RATE = 4
 
 let launched: Promise<Browser> | undefined
 
@@ -66,7 +72,20 @@ export async function openPage(options: BrowserContextOptions = {}): Promise<Wat
     if (message.type() === 'error' && !isAnswer) complaints.push(message.text())
   })
   page.on('request', (request) => requests.push(request.url()))
+  if (RACES !== undefined) await provokeRaces(page, Number(RACES))
   return { page, complaints, requests, close: () => context.close() }
+}
+
+/** Slows a page down, and holds each of its answers for a random time. */
+async function provokeRaces(page: Page, seed: number): Promise<void> {
+  const random = mulberry(seed)
+  const session = await page.context().newCDPSession(page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: RACE_CPU_RATE })
+  await page.context().route(/\/v1\//, async (route) => {
+    await Bun.sleep(RACE_DELAY_MS * random())
+    // The page may have left or closed.
+    await route.continue().catch(() => undefined)
+  })
 }
 
 /**
@@ -79,9 +98,19 @@ export async function openLink(page: Page, address: string, { areCardsOpen = tru
   await page.getByRole('button', { name: /^Read (?:it|them)$/ }).click()
 }
 
-/** Waits until no request for positions is under way. */
+/** What stands for an answer that is to come. */
+const AWAITED = '[data-settled="false"], [aria-busy="true"], .skeleton, .preparing, .waiting'
+
+/** Waits until every answer that Explore asked for has come: until then rows change places and figures. */
 export async function settle(page: Page): Promise<void> {
   await page.locator('[data-settled="true"]').first().waitFor()
+  await page.locator(AWAITED).first().waitFor({ state: 'detached' })
+}
+
+/** Returns the next success of a route whose answer the page shows: another reading may be of other blocks and histories. */
+export async function waitForAnswer(page: Page, path: string): Promise<ReturnType<typeof JSON.parse>> {
+  const answer = await page.waitForResponse((each) => new URL(each.url()).pathname === path && each.ok())
+  return answer.json()
 }
 
 interface Audit {
