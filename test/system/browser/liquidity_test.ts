@@ -4,13 +4,31 @@ import { toWalletAddress } from '../../devnet/addresses.ts'
 import { decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
 import { mintEach } from '../../devnet/uniswap_v4/mint_each.ts'
 import type { V4PoolName } from '../../devnet/uniswap_v4/pools.ts'
+import { waitFor } from '../../support/wait_for.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, openLink, overflow, savedColumn, settle } from './browser.ts'
-import { setStage } from './stage.ts'
+import { audit, BROWSER, openLink, overflow, savedColumn, settle, waitForAnswer } from './browser.ts'
+import { type Stage, setStage } from './stage.ts'
+
+/** Reads a list of one chain until the history of each position is read and `isAwaited` holds. */
+async function readyList(
+  { scene: { accounts, url } }: Stage,
+  { wallet, family = 'uniswap-v3' }: { readonly wallet: string; readonly family?: string },
+  isAwaited: (list: Json[]) => boolean = () => true,
+): Promise<Json[]> {
+  const headers = { authorization: `Bearer ${accounts.keys.main}` }
+  const target = `${url}v1/positions/${family}?wallet=${wallet}&chain_id=1&full=true`
+  let list: Json[] = []
+  await waitFor('the histories', async () => {
+    const { data } = (await (await fetch(target, { headers })).json()) as Json
+    list = data ?? []
+    return data?.every((each: Json) => each.pnl_status !== 'pending') && isAwaited(list)
+  })
+  return list
+}
 
 describe('a list of liquidity', async () => {
-  const START_MS = 120_000
-  const ANSWER_MS = 30_000
+  const START_MS = 180_000
+  const ANSWER_MS = 60_000
   const DAY_SEC = 86_400
   const YEAR_DAYS = 365
   const LIST = 'v1/positions/uniswap-v3'
@@ -24,7 +42,7 @@ describe('a list of liquidity', async () => {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
-      await page.locator('.position').first().waitFor()
+      await settle(page)
       return page
     }
 
@@ -33,19 +51,10 @@ describe('a list of liquidity', async () => {
       return (await fetch(new URL(target, stage.scene.url), { headers })).json()
     }
 
-    /** Reads the list until every position's history is ready and `isAwaited` holds. */
-    async function readyList(wallet: string, isAwaited = (_: Json) => true): Promise<Json[]> {
-      for (let tries = 0; tries < 100; tries++) {
-        const { data } = await call(`${LIST}?wallet=${wallet}&chain_id=1&full=true`)
-        if (data.every((each: Json) => each.pnl_status === 'ready' && isAwaited(each))) return data
-        await new Promise((resolve) => setTimeout(resolve, 200))
-      }
-      throw new Error('The histories of the wallet are never read')
-    }
-
     /** Reads the yearly rate in a row of the page. */
     async function readRate(page: Page, name: string): Promise<number> {
       const shown = page.locator('.position .facts div').filter({ hasText: name }).locator('dd')
+      await shown.waitFor()
       // A figure of the service has all of its digits beside those that are seen.
       const exact = shown.locator('.figure-all')
       const text = await ((await exact.count()) > 0 ? exact : shown).textContent()
@@ -54,7 +63,7 @@ describe('a list of liquidity', async () => {
 
     test('has totals over all positions, and an order, a filter and a limit for small ones', async () => {
       const { provider } = stage.scene.devnet.wallets
-      const list = await readyList(provider)
+      const list = await readyList(stage, { wallet: provider })
       const page = await look(provider)
       const bar = page.getByRole('group', { name: 'All liquidity positions' })
       const sum = (of: (position: Json) => string) =>
@@ -86,17 +95,17 @@ describe('a list of liquidity', async () => {
       expect(await ids()).toEqual(byValue.filter(({ usd }) => Number(usd.total) >= 100).map(({ token_id }) => token_id))
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
 
     test('has its dates, flows and bounds, the fee APR since opening, over days, and its time in range', async () => {
       const { v3, pools, wallets, positions } = stage.scene.devnet
       const { single } = wallets
-      const [{ position_state: state }] = await readyList(single)
+      const [{ position_state: state }] = await readyList(stage, { wallet: single })
       const pool = Object.values(pools).find(({ address }) => address === state.pool.id)
       if (pool === undefined) throw new Error('Cannot find the pool of the position')
       await v3.swap({ pool, tokenIn: state.token0.id, amountIn: 3_000n * 10n ** BigInt(state.token0.decimals) })
-      const isLater = ({ position_state: { pool } }: Json) => pool.tick !== state.pool.tick
-      const [position] = await readyList(single, isLater)
+      const isLater = ([{ position_state }]: Json[]) => position_state.pool.tick !== state.pool.tick
+      const [position] = await readyList(stage, { wallet: single }, isLater)
       const page = await look(single)
       const card = page.locator('.position').first()
       await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
@@ -148,7 +157,7 @@ describe('a list of liquidity', async () => {
       expect(await card.locator('.strip li').count()).toBe(30)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 120_000)
+    }, 180_000)
 
     test('has its own line in the daily chart of the portfolio', async () => {
       const { provider } = stage.scene.devnet.wallets
@@ -162,7 +171,7 @@ describe('a list of liquidity', async () => {
       expect(await chart.locator('.dot.liquidity').count()).toBe(days.length)
       const shown = Number(days.at(-1).liquidity_usd).toLocaleString('en', { style: 'currency', currency: 'USD' })
       expect(await chart.locator('.readout').innerText()).toContain(`Liquidity ${shown}`)
-    }, 60_000)
+    }, 180_000)
 
     test('shows why figures of past blocks are missing', async () => {
       const page = await look(stage.scene.devnet.wallets.single)
@@ -181,13 +190,14 @@ describe('a list of liquidity', async () => {
       } finally {
         stage.scene.rpc.rule(() => undefined)
       }
-    }, 90_000)
+    }, 180_000)
 
     test('that is closed has its dates, fee APR and flows on request', async () => {
       const { wallets, positions } = stage.scene.devnet
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallets.retired}`)
+      await settle(page)
       await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
       const card = page.locator('.position').first()
       await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
@@ -198,18 +208,20 @@ describe('a list of liquidity', async () => {
       await card.getByRole('button', { name: /^Profit and loss/ }).click()
       await card.getByText('Fee APR since opening').waitFor()
       expect(await card.getByRole('button', { name: /^Fee APR|^Time in range/ }).count()).toBe(0)
-    }, 90_000)
+    }, 180_000)
 
     test('is a line in the list of 13, whose first screen tells worth and what to do, each leading to its line', async () => {
       const { provider } = stage.scene.devnet.wallets
       await mintEach(await stage.scene.devnet.uniswapV4(), { names: V4_POOLS, owner: provider })
+      const isMinted = (list: Json[]) => list.length >= V4_POOLS.length
+      await readyList(stage, { wallet: provider, family: 'uniswap-v4' }, isMinted)
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
+      const told = waitForAnswer(page, '/v1/wallet/overview')
       await openLink(page, `${stage.scene.url}#wallet=${provider}`, { areCardsOpen: false })
+      const { worth, earnings, to_do } = (await told).data
       await settle(page)
-      await page.locator('.row').nth(12).waitFor()
-      const { data } = await call(`v1/wallet/overview?wallet=${provider}`)
-      const { worth, earnings, to_do } = data
+      expect(await page.locator('.row').count()).toBeGreaterThanOrEqual(13)
       await page.locator(`#net-worth[title="${worth.net_worth_usd} USD"]`).waitFor()
       expect(await page.locator('#net-worth').textContent()).toMatch(/^\$[\d,]+\.\d\d$/)
       const first = page.getByRole('region', { name: 'Worth', exact: true })
@@ -247,23 +259,29 @@ describe('a list of liquidity', async () => {
       expect(await page.locator('.row.open').count()).toBe(ids.size)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
   })
 })
 
 describe('a position', async () => {
-  const START_MS = 60_000
-  const ANSWER_MS = 30_000
+  const START_MS = 180_000
+  const ANSWER_MS = 60_000
   const LIST = 'v1/positions/uniswap-v3'
 
   describe.skipIf(BROWSER === undefined)('a position in Explore', () => {
     const stage = setStage({ lending: false, startMs: START_MS, answerMs: ANSWER_MS })
 
-    async function look(wallet: string): Promise<Page> {
+    /** Opens the page while answers may be held back. */
+    async function open(wallet: string): Promise<Page> {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
-      await page.locator('.position').first().waitFor()
+      return page
+    }
+
+    async function look(wallet: string): Promise<Page> {
+      const page = await open(wallet)
+      await settle(page)
       return page
     }
 
@@ -271,6 +289,17 @@ describe('a position', async () => {
       const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
       const target = `${LIST}?wallet=${wallet}&chain_id=1&full=true`
       return ((await (await fetch(`${stage.scene.url}${target}`, { headers })).json()) as Json).data
+    }
+
+    /** Withdraws some liquidity of the wallet `single` without collecting it, and waits until the service has the block. */
+    async function withdraw(): Promise<void> {
+      const { v3, positions, wallets } = stage.scene.devnet
+      const [{ amounts: before }] = await readPositions(wallets.single)
+      await v3.decreaseLiquidity({ tokenId: positions.single, owner: wallets.single, liquidity: 1_000_000_000n })
+      await waitFor('the block', async () => {
+        const [{ amounts }] = await readPositions(wallets.single)
+        return !Bun.deepEquals(amounts, before)
+      })
     }
 
     /** Holds back answers to reads of logs until the returned function is called. */
@@ -289,10 +318,9 @@ describe('a position', async () => {
 
     test('whose history is not read yet has no figures of it, and the page sends no chargeable request by itself', async () => {
       const { single } = stage.scene.devnet.wallets
-      const { v3, positions, wallets } = stage.scene.devnet
-      await v3.decreaseLiquidity({ tokenId: positions.single, owner: wallets.single, liquidity: 1_000_000_000n })
       const release = holdLogs()
-      const page = await look(single)
+      await withdraw()
+      const page = await open(single)
       const card = page.locator('.position').first()
       await card.getByText('Profit and loss is still being worked out').waitFor()
       expect(await card.getByRole('button', { name: /^Profit and loss/ }).count()).toBe(0)
@@ -321,17 +349,13 @@ describe('a position', async () => {
       const [{ pnl }] = await readPositions(single)
       expect(await card.locator('.pnl .figure-all').allTextContents()).toContain(`${pnl.pnl_usd_value} USD`)
       expect(await audit(page)).toEqual([])
-    }, 90_000)
+    }, 180_000)
 
     test('shows the progress of its history, as text and as a bar', async () => {
       const { single } = stage.scene.devnet.wallets
       const release = holdLogs()
-      await stage.scene.devnet.v3.decreaseLiquidity({
-        tokenId: stage.scene.devnet.positions.single,
-        owner: single,
-        liquidity: 1_000_000_000n,
-      })
-      const page = await look(single)
+      await withdraw()
+      const page = await open(single)
       // Simulates the progress of a long history.
       const headers = { 'retry-after': '1', 'x-progress': 'percent=37, left=1234, unit=blocks' }
       const error = {
@@ -350,10 +374,12 @@ describe('a position', async () => {
       release()
       await page.unroute('**/pnl?*')
       await card.locator('.pnl').waitFor()
-    }, 90_000)
+    }, 180_000)
 
     test('has its fees separated from withdrawn principal, and its profit and loss at once', async () => {
       const { single } = stage.scene.devnet.wallets
+      await withdraw()
+      await readyList(stage, { wallet: single })
       const page = await look(single)
       const card = page.locator('.position').first()
       await card.locator('.pnl').waitFor()
@@ -382,12 +408,12 @@ describe('a position', async () => {
       expect(pnlCalls()).toEqual([])
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 60_000)
+    }, 180_000)
 
     test('has a column for withdrawn principal only if it has some', async () => {
       const { provider } = stage.scene.devnet.wallets
+      const list = await readyList(stage, { wallet: provider })
       const page = await look(provider)
-      const list = await readPositions(provider)
       const hasColumn = []
       for (const { token_id, usd } of list) {
         const card = page.locator('.position').filter({ has: page.locator(`header span[title="${token_id}"]`) })
@@ -396,13 +422,13 @@ describe('a position', async () => {
         hasColumn.push(has)
       }
       expect(new Set(hasColumn).size).toBe(2)
-    }, 60_000)
+    }, 180_000)
   })
 })
 
 describe('Uniswap V4', async () => {
-  const START_MS = 120_000
-  const ANSWER_MS = 30_000
+  const START_MS = 180_000
+  const ANSWER_MS = 60_000
   const OWNER = toWalletAddress('v4 in a browser')
   const POOLS = ['plain', 'native', 'dynamicFee', 'feeTaking', 'forbidding'] as const satisfies readonly V4PoolName[]
 
@@ -413,7 +439,7 @@ describe('Uniswap V4', async () => {
       const page = await stage.open()
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallet}`)
-      await page.locator('.position').first().waitFor()
+      await settle(page)
       return page
     }
 
@@ -473,7 +499,7 @@ describe('Uniswap V4', async () => {
       expect(await line.innerText()).toContain(`#${kept.token_id}`)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
 
     test('has its history with those of all others by one press, for the price that it says', async () => {
       const { provider } = stage.scene.devnet.wallets
@@ -496,7 +522,7 @@ describe('Uniswap V4', async () => {
       expect(asked().length).toBeLessThanOrEqual(Number(most))
       expect(await all.count()).toBe(0)
       expect(await single.count()).toBe(count - Number(number))
-    }, 90_000)
+    }, 180_000)
 
     test('is sorted among those of V3, and no card repeats its requests', async () => {
       const { provider } = stage.scene.devnet.wallets
@@ -524,7 +550,7 @@ describe('Uniswap V4', async () => {
       await page.getByLabel('Sort by').selectOption('value')
       expect(await ids()).toEqual(getIds(byValue))
       expect([before > 0, asked()]).toEqual([true, before])
-    }, 90_000)
+    }, 180_000)
 
     test('has profit and loss, and is shown on request after it was closed', async () => {
       const { fund, send, pools } = await stage.scene.devnet.uniswapV4()
@@ -552,6 +578,6 @@ describe('Uniswap V4', async () => {
       expect(await taking.getByRole('button', { name: /^(?!Tell me when).*credits?/ }).count()).toBe(0)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
   })
 })

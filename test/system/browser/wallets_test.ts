@@ -4,12 +4,12 @@ import { placeNames } from '../../devnet/names.ts'
 import { MARKET, OBLIGATION, WALLET as SOLANA_WALLET } from '../../support/kamino_scene.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import type { Json } from '../program/scenarios.ts'
-import { audit, BROWSER, openLink, overflow, settle } from './browser.ts'
+import { audit, BROWSER, openLink, overflow, settle, waitForAnswer } from './browser.ts'
 import { setStage } from './stage.ts'
 
 describe('several wallets', async () => {
   describe.skipIf(BROWSER === undefined)('Explore, with several wallets', () => {
-    const stage = setStage({ lending: true, startMs: 120_000, answerMs: 30_000 })
+    const stage = setStage({ lending: true, startMs: 180_000, answerMs: 60_000 })
 
     async function start(): Promise<Page> {
       const page = await stage.open()
@@ -25,11 +25,6 @@ describe('several wallets', async () => {
       return (await fetch(new URL(target, stage.scene.url), { headers })).json()
     }
 
-    async function readOverview(wallets: readonly string[]): Promise<Json> {
-      const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
-      return (await fetch(new URL(`v1/wallet/overview?wallet=${wallets}`, stage.scene.url), { headers })).json()
-    }
-
     test('they are shown one below the other with their total, and the link keeps them', async () => {
       const { provider, spammed } = stage.scene.devnet.wallets
       const page = await start()
@@ -37,12 +32,11 @@ describe('several wallets', async () => {
       await page.keyboard.press('Enter')
       await page.getByText('this has 2').waitFor()
       await page.getByRole('textbox', { name: 'Wallet' }).fill(`${provider}, ${spammed} ${provider}`)
+      const told = waitForAnswer(page, '/v1/wallet/overview')
       await page.keyboard.press('Enter')
       await page.getByRole('heading', { level: 1, name: '2 wallets' }).waitFor()
       expect(page.url()).toBe(`${stage.scene.url}#wallet=${provider}&wallet=${spammed}`)
-      for (const summary of await page.locator('.wallet .summary').all()) {
-        await summary.locator('[data-settled="true"]').waitFor()
-      }
+      await settle(page)
       const lists = await Promise.all([provider, spammed].map(readPositions))
       expect(await page.locator('.position').count()).toBe(lists.flatMap(({ data }) => data).length)
       // One list over both, with a column that says whose each row is, sorted by value over both.
@@ -52,7 +46,7 @@ describe('several wallets', async () => {
       const sorted = await page.locator('.row .line-wallet').evaluateAll((cells) => cells.map((each) => each.title))
       expect(sorted).toEqual(wallets.toSorted((a, b) => a.localeCompare(b, 'en')))
       await page.getByLabel('Sort by').selectOption('value')
-      const { data } = await readOverview([provider, spammed])
+      const { data } = await told
       const isTold = page.locator(`#net-worth[title="${data.worth.net_worth_usd} USD"]`)
       await isTold.waitFor()
       expect(await isTold.innerText()).toMatch(/^\$[\d,]+\.\d\d$/)
@@ -69,7 +63,7 @@ describe('several wallets', async () => {
       await page.getByRole('heading', { level: 1, name: spammed }).waitFor()
       expect(page.url()).toBe(`${stage.scene.url}#wallet=${spammed}`)
       expect(await page.locator('.wallet').count()).toBe(1)
-    }, 120_000)
+    }, 180_000)
 
     test('an ENS name opens its wallet, and is shown beside the address', async () => {
       const { devnet, url } = stage.scene
@@ -108,7 +102,7 @@ describe('several wallets', async () => {
       expect(page.url()).toBe(`${url}#wallet=${provider}&wallet=${spammed}`)
       expect(await page.locator('.ens-name').allTextContents()).toEqual(['provider.eth', 'größe🦊.eth'])
       expect(await audit(page)).toEqual([])
-    }, 120_000)
+    }, 180_000)
 
     test('more than five are too many, and the link opens the first five', async () => {
       const page = await start()
@@ -118,13 +112,13 @@ describe('several wallets', async () => {
       await page.getByText('These are 6: up to 5 are shown at once.').waitFor()
       await openLink(page, `${stage.scene.url}#${many.map((wallet) => `wallet=${wallet}`).join('&')}`)
       await page.getByRole('heading', { level: 1, name: '5 wallets' }).waitFor()
-    }, 60_000)
+    }, 180_000)
   })
 })
 
 describe('lending', async () => {
-  const START_MS = 120_000
-  const ANSWER_MS = 30_000
+  const START_MS = 180_000
+  const ANSWER_MS = 60_000
 
   describe.skipIf(BROWSER === undefined)('a lending position in Explore', () => {
     const stage = setStage({ lending: true, startMs: START_MS, answerMs: ANSWER_MS })
@@ -190,7 +184,7 @@ describe('lending', async () => {
       expect(Math.abs(Number(await factor.textContent()) - Number(healthFactor))).toBeLessThan(0.000_2)
       // An unavailable chain is asked again.
       expect(stage.requests.slice(asked).filter((address) => !/chain_id=10&/.test(address))).toEqual([])
-    }, 90_000)
+    }, 180_000)
 
     test('in Aave without debt has a slider for one, up to the limit of the pool', async () => {
       const aave = await stage.scene.devnet.aave()
@@ -207,13 +201,12 @@ describe('lending', async () => {
       const [, most = ''] = /^borrow \$([\d,.]+)$/.exec(await panel.locator('.slider output').last().innerText()) ?? []
       expect(Math.abs(Number(most.replaceAll(',', '')) - Number(positions[0].borrowLimitUSD))).toBeLessThan(1)
       expect(Number(await panel.locator('.gauge-value').textContent())).toBeGreaterThan(1)
-    }, 60_000)
+    }, 180_000)
 
     test('in Morpho is named by its tokens and LLTV, with a liquidation price of one token in the other', async () => {
       const morpho = await stage.scene.devnet.morpho()
       const page = await look(morpho.wallets.borrower)
       const section = page.getByRole('region', { name: 'Positions' })
-      await section.locator('.market').first().waitFor()
       const [{ positions }] = (await call(`v1/lending/morpho-blue?wallet=${morpho.wallets.borrower}&chain_id=1`)).data
       const owing = positions.filter(
         ({ totalDebtUSD, suppliedAssets }: Json) =>
@@ -238,7 +231,7 @@ describe('lending', async () => {
       }
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
 
     test('in Kamino moves each side as a whole', async () => {
       const page = await look(SOLANA_WALLET)
@@ -254,13 +247,13 @@ describe('lending', async () => {
       expect(Math.abs(Number(await panel.locator('.gauge-value').textContent()) / before - 1.2)).toBeLessThan(0.000_2)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 60_000)
+    }, 180_000)
   })
 })
 
 describe('the past', async () => {
-  const START_MS = 120_000
-  const ANSWER_MS = 30_000
+  const START_MS = 180_000
+  const ANSWER_MS = 60_000
   const PAGE_SIZE = 25
 
   describe.skipIf(BROWSER === undefined)('Explore as of a past moment', () => {
@@ -273,17 +266,18 @@ describe('the past', async () => {
       return page
     }
 
-    const answered = settle
     const toIso = (sec: number) => new Date(sec * 1000).toISOString()
 
-    /** Calls the service and retries 503, because it also reads histories for the pages. */
+    /** Calls the service, again after 503, because it also reads histories for the pages. */
     async function call(target: string): Promise<Json> {
       const headers = { authorization: `Bearer ${stage.scene.accounts.keys.main}` }
-      for (let tries = 1; ; tries++) {
+      let answer: Json
+      await waitFor('an answer', async () => {
         const response = await fetch(new URL(target, stage.scene.url), { headers })
-        if (response.status !== 503 || tries === 10) return response.json()
-        await Bun.sleep(1_000)
-      }
+        answer = await response.json()
+        return response.status !== 503
+      })
+      return answer
     }
 
     /** Reads all days and events of a wallet in the market `main`. */
@@ -295,11 +289,11 @@ describe('the past', async () => {
       for (let page = 1; ; page++) {
         const { data, pagination } = await call(`${base}/events?${query}&limit=${PAGE_SIZE}&page=${page}`)
         events.push(...data)
-        if (events.length === pagination.total) return { days, events }
+        if (events.length >= pagination.total) return { days, events }
       }
     }
 
-    const getCard = (page: Page) => page.getByRole('article', { name: 'Aave V3, market main' })
+    const getCard = (page: Page) => page.getByRole('article', { name: 'Aave V3, market main', exact: true })
 
     /** Reads the dates in the first column of a table. */
     async function readTimes(page: Page, rows: string): Promise<number[]> {
@@ -309,20 +303,20 @@ describe('the past', async () => {
 
     test('every chain is read as of that moment', async () => {
       const page = await look(`#wallet=${stage.scene.devnet.wallets.provider}`)
-      await answered(page)
+      await settle(page)
       await page.getByText('As of now').click()
       await page.getByLabel('As of (UTC)').fill(new Date().toISOString().slice(0, 16))
       await page.getByRole('button', { name: 'Look' }).click()
       await page.locator('.title .badge').waitFor()
       expect(page.url()).toContain('as_of=')
-      await answered(page)
+      await settle(page)
       // Some are requested more than once, until their history is read.
       const asked = new Set(stage.requests.filter((address) => address.includes('at_time=')))
       // The portfolio and its rows, and seven families on those of two chains that have them.
       expect(asked.size).toBe(14)
       expect(await page.locator('.position').count()).toBeGreaterThan(0)
       expect(await audit(page)).toEqual([])
-    }, 90_000)
+    }, 180_000)
 
     test('the daily series, its chart and the events of a market end at that moment', async () => {
       const { wallets } = await stage.scene.devnet.aave()
@@ -333,6 +327,7 @@ describe('the past', async () => {
       expect([before > 0, before < events.length, last < days.at(-1).timestamp]).toEqual([true, true, true])
 
       const page = await look(`#wallet=${wallets.everywhere}&as_of=${toIso(last + 60)}`)
+      await settle(page)
       const card = getCard(page)
       await card.getByRole('button', { name: /^Day by day, and events/ }).click()
       const chart = card.locator('.chart').first()
@@ -350,7 +345,7 @@ describe('the past', async () => {
       expect(await card.locator('.events tbody tr').count()).toBe(before)
       expect(await audit(page)).toEqual([])
       expect(await overflow(page)).toEqual([0, 0])
-    }, 90_000)
+    }, 180_000)
 
     test('events before the newest page are found on request, for no more credits than announced', async () => {
       const aave = await stage.scene.devnet.aave()
@@ -363,15 +358,12 @@ describe('the past', async () => {
       }
       // The last answer may be reused for a block time of Ethereum, 12 seconds.
       let events = early
-      await waitFor(
-        'the new events',
-        async () => {
-          ;({ events } = await readHistory(everywhere))
-          return events.length === early.length + 4 * PAGE_SIZE
-        },
-        30_000,
-      )
+      await waitFor('the new events', async () => {
+        ;({ events } = await readHistory(everywhere))
+        return events.length === early.length + 4 * PAGE_SIZE
+      })
       const page = await look(`#wallet=${everywhere}&as_of=${moment}`)
+      await settle(page)
       const card = getCard(page)
       await card.getByRole('button', { name: /^Day by day, and events/ }).click()
       await card.getByText(`The newest ${PAGE_SIZE} of ${events.length} events all came after this moment.`).waitFor()
@@ -386,7 +378,7 @@ describe('the past', async () => {
       const exact = await card.locator('.events .figure-all').allTextContents()
       expect(exact).toEqual(early.flatMap((each) => [`${each.amount} ${each.asset.symbol}`, `${each.amountUSD} USD`]))
       expect(await audit(page)).toEqual([])
-    }, 90_000)
+    }, 180_000)
 
     test('Kamino is not shown, because Solana keeps no past: no request, no charge', async () => {
       const balance = async () => {
@@ -410,6 +402,6 @@ describe('the past', async () => {
       await page.getByText('Net in a year').waitFor()
       expect(page.url()).not.toContain('as_of')
       expect(page.url()).toContain('kamino=')
-    }, 60_000)
+    }, 180_000)
   })
 })
