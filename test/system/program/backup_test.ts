@@ -5,6 +5,7 @@ import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { grantCredits } from '../../../src/account/credit.ts'
 import { createOrganization } from '../../../src/account/organization.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
+import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { findRunningEmbedded } from '../../../src/db/embedded/embedded.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -54,10 +55,10 @@ async function call(service: Service, key: string) {
   const headers = { Authorization: `Bearer ${key}` }
   const once = () => ask(service.port, { method: 'GET', target: '/v1/usage/logs', headers })
   let answer = await once()
-  for (let tries = 1; answer.status === 503 && tries < 10; tries++) {
-    await Bun.sleep(500)
-    answer = await once()
-  }
+  await waitFor('an answer', async () => {
+    if (answer.status === 503) answer = await once()
+    return answer.status !== 503
+  })
   return {
     status: answer.status,
     remaining: Number(answer.headers['x-credits-remaining']),
@@ -73,6 +74,7 @@ describe.each([
     const first = program(create)
     await giveDatabase(first)
     const service = await spawnService(first)
+    await waitFor('the key is printed', () => KEY.test(service.stdout()))
     const key = KEY.exec(service.stdout())?.[0] ?? ''
     for (let calls = 0; calls < 3; calls++) await call(service, key)
     const file = join(first.directory, 'backup')
@@ -92,7 +94,7 @@ describe.each([
     const restored = await runCommand(second, ['restore', '--from', file])
     expect(restored).toMatchObject({ status: 0, stderr: '' })
     expect(restored.stdout).toMatch(/^Restored \d+ rows\n$/)
-    expect(await untilEmpty(second.directory, 5_000)).toEqual([])
+    expect(await untilEmpty(second.directory, 20_000)).toEqual([])
     const again = await spawnService(second)
     expect(again.stdout()).not.toMatch(KEY)
     expect(await call(again, key)).toEqual({ status: 200, remaining: 999_996, logged: 3 })
@@ -180,11 +182,11 @@ describe('with a large log', () => {
     source = executableProgram({ ...CHAIN, DATABASE_URL: database.url })
     whole = join(source.directory, 'whole')
     await runJson(source, ['backup', '--to', whole])
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     source.remove()
     await database.close()
-  }, 60_000)
+  }, 120_000)
 
   const spawn = (of: Program, words: readonly string[]) =>
     Bun.spawn([...of.command, ...words], {
@@ -202,6 +204,13 @@ describe('with a large log', () => {
       stdout: 'pipe',
       stderr: 'pipe',
     })
+  /** Locks a table, at which a backup waits until the returned function is called. */
+  async function lockTable(name: string): Promise<() => Promise<void>> {
+    const session = await openSession({ url: database.url, applicationName: 'holder', clock: systemClock })
+    await session.run('begin', [])
+    await session.run(`lock table ${name} in access exclusive mode`, [])
+    return () => session.close()
+  }
   const left = () => readdirSync(source.directory).filter((name) => name.startsWith('broken'))
 
   test('a backup through a pipe has the same content, and its report goes to standard error', async () => {
@@ -221,30 +230,36 @@ describe('with a large log', () => {
     expect(said.rows.request_log).toBe(LOG_ROWS)
     expect(restored.rows).toEqual(said.rows)
     await target.drop()
-  }, 60_000)
+  }, 120_000)
 
   test('kill -9 in the middle of a backup leaves no file under its name, and the next backup succeeds', async () => {
     const path = join(source.directory, 'broken')
+    // It has written the log when it comes there.
+    const unlock = await lockTable('webhook')
     const child = spawn(source, ['backup', '--to', path])
     await waitFor('the file to grow', () =>
       left().some((name) => statSync(join(source.directory, name)).size > 100_000),
     )
     child.kill('SIGKILL')
     await child.exited
+    await unlock()
     expect(left()).toEqual([expect.stringMatching(/^broken\.unfinished-/)])
     expect((await runJson(source, ['backup', '--to', path])).rows.request_log).toBe(LOG_ROWS)
     await waitFor('the server to forget the one that was killed', async () => (await sessions(database.db)) === 0)
-  }, 60_000)
+  }, 120_000)
 
   test('a stopped backup reports the stop and leaves no file', async () => {
     const path = join(source.directory, 'broken-off')
+    // The rows of the log are not read before the signal has come.
+    const unlock = await lockTable('request_log')
     const child = spawn(source, ['backup', '--to', path])
     await waitFor('the file', () => left().some((name) => name.startsWith('broken-off')))
     child.kill('SIGTERM')
+    await unlock()
     expect(await child.exited).toBe(1)
     expect(await new Response(child.stderr).text()).toBe('walletscope: Stopped before the backup was complete\n')
     expect(left().filter((name) => name.startsWith('broken-off'))).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('a full disk is reported in one line, status 1, and nothing is left on it', async () => {
     const path = join(source.directory, 'broken-full')
@@ -259,7 +274,7 @@ describe('with a large log', () => {
     expect(await new Response(piped.stderr).text()).toBe(
       'walletscope: Cannot write the backup to standard output: the disk is full\n',
     )
-  }, 60_000)
+  }, 120_000)
 
   test('a closed standard output is reported, status 1', async () => {
     const child = shell('"$0" "$@" | head -c 1000 > /dev/null', ['backup', '--to', '-'])
@@ -267,7 +282,7 @@ describe('with a large log', () => {
     expect(await new Response(child.stderr).text()).toBe(
       'walletscope: Cannot write the backup to standard output: the reader closed it\n',
     )
-  }, 60_000)
+  }, 120_000)
 
   test('a truncated file is refused before anything is created', async () => {
     const to = program(executableProgram)
@@ -282,7 +297,7 @@ describe('with a large log', () => {
     expect(readdirSync(to.directory)).toEqual([])
     expect((await runCommand(to, ['restore', '--from', join(cut, 'x')])).stderr).toContain('there is no such file')
     expect(readdirSync(to.directory)).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('a file that is a pipe is read once', async () => {
     const target = await emptyDatabase()
@@ -301,7 +316,7 @@ describe('with a large log', () => {
     expect(await new Response(child.stderr).text()).toMatch(/^(?:Restored [\d,]+ rows of \w+ …\n)*$/)
     expect(await child.exited).toBe(0)
     await target.drop()
-  }, 60_000)
+  }, 120_000)
 
   test('an error of the database is reported in one line, status 1', async () => {
     const target = await emptyDatabase()
@@ -316,7 +331,7 @@ describe('with a large log', () => {
         'walletscope: Cannot restore the backup: the database rejected a statement (relation "organization" already exists)\n',
     })
     await target.drop()
-  }, 60_000)
+  }, 120_000)
 
   test('kill -9 in the middle of a restore: nothing serves, nothing is half restored, and a second restore works', async () => {
     const to = program(executableProgram)
@@ -326,7 +341,7 @@ describe('with a large log', () => {
     await child.stdin.flush()
     const dataDir = join(to.directory, 'data')
     const { db, url } = await openWhenRunning(dataDir)
-    await waitFor('rows to be loaded', async () => (await sessions(db, `state = 'idle in transaction'`)) === 1, 30_000)
+    await waitFor('rows to be loaded', async () => (await sessions(db, `state = 'idle in transaction'`)) === 1)
     expect(url).not.toBe('')
     await db.close()
     child.kill('SIGKILL')
@@ -353,7 +368,7 @@ async function openWhenRunning(dataDir: string): Promise<{ readonly db: Database
       running = await findRunningEmbedded(dataDir)
       return running !== undefined
     },
-    30_000,
+    120_000,
   )
   const { url = '', close = async () => {} } = running ?? {}
   const db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
