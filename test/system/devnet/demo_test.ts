@@ -15,9 +15,9 @@ import { waitFor } from '../../support/wait_for.ts'
 
 describe('the demo', async () => {
   /** More than a busy machine takes. */
-  const READY_LIMIT_MS = 60_000
+  const READY_LIMIT_MS = 90_000
   /** With the compilation of the lending protocols, if this machine has not done it yet. */
-  const LENDING_LIMIT_MS = 120_000
+  const LENDING_LIMIT_MS = 240_000
 
   const directories: string[] = []
 
@@ -87,7 +87,7 @@ describe('the demo', async () => {
 
       expect(pids.length).toBeGreaterThan(3)
       expect(await demo.exited).toBe(0)
-      expect(await stillRunning(pids, 2_000)).toEqual([])
+      expect(await stillRunning(pids, 20_000)).toEqual([])
       expect(readdirSync(demo.directory)).toEqual([])
     },
     LENDING_LIMIT_MS + 60_000,
@@ -109,10 +109,10 @@ describe('the demo', async () => {
       expect(await demo.exited).toBe(1)
       expect(demo.lines.join('\n')).toContain(`${name} ended by itself`)
       const pids = below.map(({ pid }) => pid)
-      expect(await stillRunning(pids, 2_000)).toEqual([])
+      expect(await stillRunning(pids, 20_000)).toEqual([])
       expect(readdirSync(demo.directory)).toEqual([])
     },
-    60_000,
+    180_000,
   )
 
   /** What a package runner is started by; npx if its cache has the package, so that nothing is fetched here. */
@@ -141,7 +141,7 @@ describe('the demo', async () => {
       process.kill(demo.pid, signal)
       const left = await stillRunning(
         below.map(({ pid }) => pid),
-        15_000,
+        20_000,
       )
       // Who fails here must not live on until the machine ends.
       for (const pid of left) process.kill(pid, 'SIGKILL')
@@ -152,7 +152,7 @@ describe('the demo', async () => {
       )
       await demo.exited
     },
-    90_000,
+    180_000,
   )
 
   interface ListBody {
@@ -268,7 +268,7 @@ describe('a chain', async () => {
       expect(await stillRunning([Number(pid)], 0)).toEqual([Number(pid)])
       parent.kill('SIGKILL')
       await parent.exited
-      expect(await stillRunning([Number(pid)], 5_000)).toEqual([])
+      expect(await stillRunning([Number(pid)], 20_000)).toEqual([])
       expect(readdirSync(home)).toEqual([])
     } finally {
       parent.kill('SIGKILL')

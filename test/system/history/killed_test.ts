@@ -36,12 +36,12 @@ beforeAll(async () => {
   await actInBlocks(rpc, HEAD)
   proxy = await startFaultyRpc(anvil.rpcUrl)
   database = await testDatabase()
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await proxy?.stop()
   await anvil?.stop()
   await database?.close()
-}, 60_000)
+}, 120_000)
 
 function startFollowing() {
   const words = [proxy.url, database.url, String(CHAIN_ID), ...WALLETS]
@@ -84,7 +84,7 @@ test('a process that is killed while it reads goes on where it stopped, with eve
     const { isSpent } = answerOnly(count)
     const child = startFollowing()
     try {
-      await waitFor('a request that is not answered', isSpent, 30_000)
+      await waitFor('a request that is not answered', isSpent)
     } finally {
       child.kill('SIGKILL')
     }
@@ -120,4 +120,4 @@ test('a process that is killed while it reads goes on where it stopped, with eve
     rows += truth.length
   }
   expect(await storedRows()).toBe(rows)
-}, 60_000)
+}, 120_000)

@@ -97,7 +97,7 @@ create trigger count_work after insert or update on request_log_dropped for each
       program?.remove()
       await database?.drop()
       await devnet?.stop()
-    }, 60_000)
+    }, 120_000)
 
     const call = async (method: string, target: string, body?: object) => {
       const headers = { Authorization: `Bearer ${account.key}`, 'Content-Type': 'application/json' }
@@ -117,10 +117,10 @@ create trigger count_work after insert or update on request_log_dropped for each
     const once = (all: readonly string[]) => [...new Set(all)]
 
     test('old calls are dropped once, and their charges stay in the books', async () => {
-      await waitFor('they are dropped', async () => (await done('request_log_dropped')).length > 0, 30_000)
+      await waitFor('they are dropped', async () => (await done('request_log_dropped')).length > 0)
       expect(await done('request_log_dropped')).toEqual([account.organizationId])
       expect(await readBooks(db, account.organizationId)).toMatchObject({ dropped: OLD })
-    }, 60_000)
+    }, 120_000)
 
     test('calls are counted once into the rollups', async () => {
       let answered = 0
@@ -139,10 +139,10 @@ create trigger count_work after insert or update on request_log_dropped for each
       const { logged } = await readBooks(db, account.organizationId)
       expect(logged).toBeGreaterThanOrEqual(answered)
       expect(answered).toBeGreaterThan(CLIENTS)
-      await waitFor('all of them are counted', async () => (await counted()) >= logged, 30_000)
+      await waitFor('all of them are counted', async () => (await counted()) >= logged)
       expect(await counted()).toBe(logged)
       expect((await call('GET', LOGS)).pagination.total).toBe(logged)
-    }, 60_000)
+    }, 120_000)
 
     test('each block is evaluated once for all triggers, and each change sends one message', async () => {
       const { provider } = devnet.wallets
@@ -164,14 +164,12 @@ create trigger count_work after insert or update on request_log_dropped for each
         await Bun.sleep(50)
       }
       const head = String(await devnet.client.getBlockNumber())
-      await waitFor(
-        'the head is evaluated',
-        async () => (await done('watch_cursor')).some((each) => each.endsWith(`:${head}`)),
-        30_000,
+      await waitFor('the head is evaluated', async () =>
+        (await done('watch_cursor')).some((each) => each.endsWith(`:${head}`)),
       )
       const blocks = await done('watch_cursor')
       expect(blocks).toEqual(once(blocks))
-      await waitFor('all have fired', async () => (await done('message')).length >= made.length, 30_000)
+      await waitFor('all have fired', async () => (await done('message')).length >= made.length)
       const told = await done('message')
       expect([told, told.length]).toEqual([once(told), made.length])
     }, 120_000)
@@ -291,7 +289,7 @@ describe('indexes', async () => {
     expect(await run('--status')).toEqual(done('No history is stored yet\n'))
     expect(await run('--status', '--json')).toEqual(done('[]\n'))
     expect(upstream.seen).toEqual([])
-  }, 30_000)
+  }, 120_000)
 
   test('every history is indexed ahead with progress, and the next run reads nothing again', async () => {
     const titles = [
@@ -321,7 +319,7 @@ describe('indexes', async () => {
     upstream.reset()
     expect(await run()).toEqual(first)
     expect(asksForLogs()).toBe(false)
-  }, 60_000)
+  }, 120_000)
 
   test('one family alone is indexed, and --json prints only JSON', async () => {
     const { status, stdout, stderr } = await run('--family', 'uniswap-v3', '--chain', '1', '--json')
@@ -342,7 +340,7 @@ describe('indexes', async () => {
     const [, row = '', ...last] = (await run('--status')).stdout.split('\n')
     expect(listCells(row)).toEqual(toCells(['Uniswap V3, flows of positions', MANAGER]))
     expect(last).toEqual([`${DEVNET_ROW.name} (1)${STOPPED}`, ''])
-  }, 30_000)
+  }, 120_000)
 
   test('--forget deletes the history of a stopped chain, keeps other chains, and the history is indexed again', async () => {
     await run('--family', 'uniswap-v3')
@@ -374,7 +372,7 @@ describe('indexes', async () => {
     expect(await run('--chain', '1', '--forget', '--json')).toEqual(
       done(`${JSON.stringify({ chain_id: 1, rows: flows, prices: 0 }, null, 2)}\n`),
     )
-  }, 90_000)
+  }, 120_000)
 
   test('a stopped run reports the stop, status 1, and the next run continues from there', async () => {
     upstream.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
@@ -385,7 +383,7 @@ describe('indexes', async () => {
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    await waitFor('a request for logs', asksForLogs, 20_000)
+    await waitFor('a request for logs', asksForLogs)
     child.kill('SIGINT')
     expect([await child.exited, await new Response(child.stderr).text()]).toEqual([
       1,
@@ -396,7 +394,7 @@ describe('indexes', async () => {
     expect(status.stdout).toContain(EMPTY)
     upstream.rule(() => undefined)
     expect((await run('--family', 'uniswap-v3')).status).toBe(0)
-  }, 60_000)
+  }, 120_000)
 
   test('a check that fails although two endpoints agree ends the run at once, with its name as our fault', async () => {
     const aave = await devnet.aave()
@@ -437,7 +435,7 @@ describe('indexes', async () => {
       other.remove()
       for (const proxy of proxies) await proxy.stop()
     }
-  }, 60_000)
+  }, 120_000)
 
   test.each([
     { words: ['--chain', '5'], says: 'Cannot find a history to index: expected a served chain and its protocol' },
@@ -456,7 +454,7 @@ describe('indexes', async () => {
       expect(stderr).toContain(says)
       expect(asksForLogs()).toBe(false)
     },
-    30_000,
+    120_000,
   )
 
   test('HISTORY_REQUESTS_PER_SECOND bounds the requests that the endpoint gets', async () => {

@@ -55,14 +55,14 @@ describe('agents', async () => {
           url: `http://127.0.0.1:${service.port}/mcp`,
           headers: { authorization: `Bearer ${key}` },
         })
-      }, 60_000)
+      }, 120_000)
 
       afterAll(async () => {
         await client.close()
         await service.stop()
         await database?.drop()
         program.remove()
-      }, 30_000)
+      }, 120_000)
 
       async function http(path: string): Promise<ReturnType<typeof JSON.parse>> {
         const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
@@ -232,7 +232,7 @@ describe('the printed client', async () => {
     await service?.stop()
     program?.remove()
     await database?.close()
-  }, 30_000)
+  }, 120_000)
 
   test('the client that the executable prints reads lists, single things and bodies', async () => {
     const wallet = devnet.wallets.provider
@@ -397,7 +397,7 @@ console.log(JSON.stringify({ total, code }))
     program?.remove()
     await database?.close()
     rmSync(directory, { recursive: true, force: true })
-  }, 30_000)
+  }, 120_000)
 
   // The other generators with `SEEDS=full`.
   describe.each(Object.entries(SDKS).slice(0, IS_FULL ? undefined : 1))('%s', (name, { generate, use }) => {

@@ -40,11 +40,11 @@ describe('the kit', async () => {
       metrics = (await ask(service.port, { method: 'GET', target: '/metrics', headers: {} })).body
       return metrics.includes('walletscope_job_rounds_total{job="figures",outcome="done"}')
     })
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await service.stop()
     program.remove()
-  }, 60_000)
+  }, 120_000)
 
   /** The file as the command prints it. */
   async function kit(name: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -345,7 +345,7 @@ describe('documents', async () => {
       await service?.stop()
       program?.remove()
       await database?.close()
-    }, 30_000)
+    }, 120_000)
 
     test('the API reference shows every operation of the document', async () => {
       const origin = `http://127.0.0.1:${service.port}`
@@ -360,7 +360,7 @@ describe('documents', async () => {
       const response = await fetch(`${origin}/openapi.json`)
       const { paths } = (await response.json()) as { readonly paths: Readonly<Record<string, object>> }
       for (const path of Object.keys(paths)) await contents.getByText(path, { exact: true }).first().waitFor(LIMIT)
-    }, 60_000)
+    }, 120_000)
 
     test('the first call of the introduction works as it stands', async () => {
       const [, url = ''] =
@@ -370,7 +370,7 @@ describe('documents', async () => {
       expect((await fetch(`${url}&allow_partial=true`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(
         200,
       )
-    }, 60_000)
+    }, 120_000)
 
     test('its console sends a request to this service with the key that the reader gives', async () => {
       await page.getByPlaceholder('Token').first().fill(key)
@@ -381,7 +381,7 @@ describe('documents', async () => {
       const response = await answered
       expect(response?.status()).toBe(200)
       expect(await response?.request().headerValue('authorization')).toBe(`Bearer ${key}`)
-    }, 60_000)
+    }, 120_000)
 
     test('the request of an operation works as it stands, filled in with examples of the demo', async () => {
       await page.getByRole('button', { name: 'Close Client' }).first().click(LIMIT)
@@ -395,7 +395,7 @@ describe('documents', async () => {
       expect(new URL(response.url()).searchParams.get('wallet')).toBe(devnet.wallets.provider)
       // Optional ones are shown and not sent: a second request with the same key would be refused.
       expect(await response.request().headerValue('idempotency-key')).toBeNull()
-    }, 60_000)
+    }, 120_000)
 
     test('the pages request no other server, and the policy blocks nothing', () => {
       const origin = `http://127.0.0.1:${service.port}/`

@@ -27,7 +27,8 @@ import {
 } from './program.ts'
 
 describe('start and end', async () => {
-  const EXIT_LIMIT_MS = 10_000
+  /** What hangs would take a minute; the rest is for a busy machine. */
+  const EXIT_LIMIT_MS = 30_000
   const LOGS = '/v1/usage/logs'
   const KEY = /ws_sk_[0-9A-Za-z]{24}/g
 
@@ -60,21 +61,22 @@ describe('start and end', async () => {
       program = createProgram({ CHAINS: '1', CHAINS_FILE: '../chains.json' })
       writeFileSync(join(program.directory, '../chains.json'), createChainsFile(upstream.url))
       single = `/v1/positions/uniswap-v3/${devnet.positions.inRange}`
-    }, 60_000)
+    }, 120_000)
 
     afterAll(async () => {
       await upstream.stop()
       program.remove()
-    }, 60_000)
+    }, 120_000)
 
     test('the first start prints one key, the second none, and the key works in both', async () => {
       const first = await startService(program)
+      await waitFor('the key is printed', () => first.stdout().match(KEY) !== null)
       const printed = `${first.stdout()}${first.stderr()}`.match(KEY) ?? []
       expect(new Set(printed).size).toBe(1)
       key = printed[0] ?? ''
       expect((await get(first, single)).status).toBe(200)
       expect((await first.stop()).status).toBe(0)
-      expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+      expect(await untilEmpty(program.directory, 20_000)).toEqual([])
 
       const second = await startService(program)
       expect(`${second.stdout()}${second.stderr()}`).not.toMatch(KEY)
@@ -82,7 +84,7 @@ describe('start and end', async () => {
       const [organization] = JSON.parse((await runCommand(program, ['org', 'list', '--json'])).stdout)
       expect((await runCommand(program, ['org', 'limit', organization.id, '1000'])).status).toBe(0)
       expect((await second.stop()).status).toBe(0)
-    }, 60_000)
+    }, 120_000)
 
     test('a second owner of the data directory is refused in one line, and the first serves on', async () => {
       const service = await startService(program)
@@ -91,7 +93,7 @@ describe('start and end', async () => {
       expect(refused.stderr.trim().split('\n').at(-1)).toMatch(/data/i)
       expect((await get(service, single)).status).toBe(200)
       expect((await service.stop()).status).toBe(0)
-    }, 60_000)
+    }, 120_000)
 
     test.skipIf(process.platform !== 'linux')(
       'under nohup a lost terminal does not end it, SIGTERM does',
@@ -103,7 +105,7 @@ describe('start and end', async () => {
         expect((await service.stop()).status).toBe(0)
         expect(service.stderr()).toContain('"signal":"SIGTERM"')
       },
-      60_000,
+      120_000,
     )
 
     test.skipIf(process.platform !== 'linux')(
@@ -121,11 +123,11 @@ describe('start and end', async () => {
         for (const socket of strangers) socket.destroy()
         expect((await service.stop()).status).toBe(0)
       },
-      60_000,
+      120_000,
     )
 
     test('SIGTERM: readiness goes first, accepted requests are answered and charged, nothing stays', async () => {
-      const service = await startService(program, { DRAIN_SECONDS: '1' })
+      const service = await startService(program, { DRAIN_SECONDS: '3' })
       const before = await total(service, 'status_code=200')
       const slow = heldUp({ kind: 'delay', ms: 1_500 }, () => get(service, single))
       await waitFor('a call to the chain', () => upstream.seen.length > 0)
@@ -137,13 +139,13 @@ describe('start and end', async () => {
       const { status, ms } = await stopped
       expect(status).toBe(0)
       expect(ms).toBeLessThan(EXIT_LIMIT_MS)
-      expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+      expect(await untilEmpty(program.directory, 20_000)).toEqual([])
 
       const again = await startService(program)
       // The question before the stop, the slow request and the late one.
       expect(await total(again, 'status_code=200')).toBe(before + 3)
       await again.stop()
-    }, 60_000)
+    }, 120_000)
 
     test.if(IS_FULL)(
       'SIGTERM ends it in time while a chain hangs',
@@ -155,9 +157,9 @@ describe('start and end', async () => {
         expect(status).toBe(0)
         expect(ms).toBeLessThan(EXIT_LIMIT_MS)
         expect((await hanging).status).toBe(503)
-        expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+        expect(await untilEmpty(program.directory, 20_000)).toEqual([])
       },
-      60_000,
+      120_000,
     )
 
     // Only Linux shows which processes are the server's.
@@ -178,9 +180,9 @@ describe('start and end', async () => {
           // Those that the service could not end itself must go when they wake up.
           for (const pid of servers) continueProcess(pid)
         }
-        expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+        expect(await untilEmpty(program.directory, 20_000)).toEqual([])
       },
-      60_000,
+      120_000,
     )
 
     test('kill -9 leaves no PostgreSQL behind and loses no charge', async () => {
@@ -196,11 +198,11 @@ describe('start and end', async () => {
           if (answer.status === 200) answered += 1
         }
       })
-      await waitFor('every client to have been answered', () => answered > 5 * clients, 20_000)
+      await waitFor('every client to have been answered', () => answered > 5 * clients)
       process.kill(service.pid, 'SIGKILL')
       running = false
       await Promise.all(load)
-      expect(await untilEmpty(program.directory, 10_000)).toEqual([])
+      expect(await untilEmpty(program.directory, 20_000)).toEqual([])
 
       const again = await startService(program)
       const { headers, body } = await get(again, `${LOGS}?status_code=200&limit=1`)
@@ -213,7 +215,7 @@ describe('start and end', async () => {
       const shown = JSON.parse((await runCommand(program, ['credits', 'show', id, '--json'])).stdout)
       expect(String(shown.balance)).toBe(String(headers['x-credits-remaining']))
       await again.stop()
-    }, 60_000)
+    }, 120_000)
   })
 
   function continueProcess(pid: number): void {
@@ -290,7 +292,7 @@ describe('workers', async () => {
     afterAll(async () => {
       await service.stop()
       program.remove()
-    }, 60_000)
+    }, 120_000)
 
     test('are killed under load: each answer is charged once and logged, and one that dies is replaced', async () => {
       const { headers, balance } = await create(100_000)
@@ -314,11 +316,11 @@ describe('workers', async () => {
       try {
         for (let kill = 1; kill <= KILLS; kill++) {
           const from = counts.answered
-          await waitFor('more answers', () => counts.answered >= from + ANSWERS, 30_000)
+          await waitFor('more answers', () => counts.answered >= from + ANSWERS)
           seen.push(await figure(service, counted))
           const workers = listWorkers(service)
           process.kill(workers[randomInt(workers.length)] ?? 0, 'SIGKILL')
-          await waitFor('as many workers as before', () => listWorkers(service).length === WORKERS, 30_000)
+          await waitFor('as many workers as before', () => listWorkers(service).length === WORKERS)
         }
       } finally {
         running = false
@@ -343,7 +345,7 @@ describe('workers', async () => {
       const statuses = answers.map(({ status }) => status)
       expect(new Set(statuses)).toEqual(new Set([200, 429]))
       expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(5 * windows)
-    }, 60_000)
+    }, 120_000)
 
     test.if(IS_FULL)(
       'charge a key no more a day than it may',
@@ -355,7 +357,7 @@ describe('workers', async () => {
         expect(statuses.filter((status) => status === 200)).toHaveLength(30)
         expect(await balance()).toBe(GRANTED - 30)
       },
-      60_000,
+      120_000,
     )
 
     test('charge an idempotency key once, whichever worker gets the request', async () => {
@@ -371,7 +373,7 @@ describe('workers', async () => {
         })
       }
       expect(await balance()).toBe(GRANTED - keys.length)
-    }, 60_000)
+    }, 120_000)
 
     test('are counted by one scrape, whichever worker answers it', async () => {
       const before = await figure(service, HEALTHY)
@@ -382,7 +384,7 @@ describe('workers', async () => {
         'as many workers as are asked for',
         async () => (await figure(service, 'walletscope_workers')) === WORKERS,
       )
-    }, 60_000)
+    }, 120_000)
 
     test('share their port with no second service', async () => {
       const second = await runCommand(program, ['serve'], { PORT: String(service.port) })
@@ -390,7 +392,7 @@ describe('workers', async () => {
         1,
         `walletscope: Cannot listen on HOST 127.0.0.1 PORT ${service.port}: another program uses it`,
       ])
-    }, 60_000)
+    }, 120_000)
   })
 
   const FORMS = ['source', 'executable', 'Node']
@@ -422,12 +424,12 @@ describe('workers', async () => {
       await waitFor('it is started again', () => service.stderr().includes('Restarted a worker'))
       await waitFor('three run', async () => listWorkers(service).length === 3)
       expect((await service.stop()).status).toBe(0)
-      expect(await untilEmpty(program.directory, 5_000)).toEqual([])
+      expect(await untilEmpty(program.directory, 20_000)).toEqual([])
 
       // Orphans have no drain: their database is gone, and a successor needs the port.
       const killed = await spawnService(program, { DRAIN_SECONDS: '60' })
       expect((await killed.stop('SIGKILL')).status).not.toBe(0)
-      expect(await untilEmpty(program.directory, 15_000)).toEqual([])
+      expect(await untilEmpty(program.directory, 20_000)).toEqual([])
       await database?.close()
       program.remove()
     }, 120_000)

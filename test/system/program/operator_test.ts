@@ -64,7 +64,7 @@ describe('the operator', async () => {
       )
       expect(await keyWorks(operated)).toBe(true)
     },
-    60_000,
+    120_000,
   )
 
   test('a first start with two mistakes has a line for each, shows no value and makes no key', async () => {
@@ -78,7 +78,7 @@ describe('the operator', async () => {
     )
     expect(failed.stderr).not.toContain('rpc-secret')
     expect(await keyWorks(operated)).toBe(true)
-  }, 60_000)
+  }, 120_000)
 
   /** Starts the service: true if it prints a key, once, that is recognised. */
   async function keyWorks(operated: Program): Promise<boolean> {
@@ -95,7 +95,7 @@ describe('the operator', async () => {
       ask(port, { method: 'GET', target, headers })
 
     test('moves /metrics and /readyz there, and both ports are drained and closed at the end', async () => {
-      const { operated, close } = await programOn(runtime, { OPERATOR_PORT: '0', DRAIN_SECONDS: '1' })
+      const { operated, close } = await programOn(runtime, { OPERATOR_PORT: '0', DRAIN_SECONDS: '3' })
       const service = await spawnService(operated)
       const operator = Number(/"operatorPort":(\d+)/.exec(service.stderr())?.[1])
       expect(operator).toBeGreaterThan(0)
@@ -165,7 +165,7 @@ describe('the operator', async () => {
       await alone.stop()
       await close()
     },
-    60_000,
+    120_000,
   )
 
   test('a service that others can reach warns if links follow the Host of each request', async () => {
@@ -179,7 +179,7 @@ describe('the operator', async () => {
     expect(await warned({ ...base, HOST: '::' })).toBe(true)
     expect(await warned({ ...base, HOST: '0.0.0.0', PUBLIC_URL: 'https://api.example.org' })).toBe(false)
     for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(await warned({ ...base, HOST })).toBe(false)
-  }, 60_000)
+  }, 120_000)
 
   test('endpoints that do not answer at the start are named by their places, once the service listens', async () => {
     const hanging = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
@@ -212,7 +212,7 @@ describe('the operator', async () => {
       { level: 'warn', msg: 'No endpoint of chain 101 answers: set SOLANA_RPC_URL to others', endpoints: [1], of: 1 },
     ])
     expect(service.stderr()).not.toContain('rpc-secret')
-  }, 60_000)
+  }, 120_000)
 
   test('a database that is away has one line in the log, however many requests it fails', async () => {
     const service = await spawnService(program({ DATABASE_URL: 'postgres://me@127.0.0.1:1/x' }))
@@ -226,7 +226,7 @@ describe('the operator', async () => {
     const told = service.stderr().split('\n')
     expect(told.filter((line) => line.includes('"The database is unreachable"'))).toHaveLength(1)
     expect(told.filter((line) => line.includes('Could not answer'))).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('one command makes an organization with credits and a key, and commands take its name', async () => {
     const { operated, close } = await programOn('Bun')
@@ -246,7 +246,7 @@ describe('the operator', async () => {
     )
     expect(await runJson(operated, ['org', 'suspend', 'Shop, Ltd'])).toMatchObject({ id })
     await close()
-  }, 60_000)
+  }, 120_000)
 
   test('a negative number takes back credits, but never more than are left', async () => {
     const { operated, close } = await programOn('Bun')
@@ -262,7 +262,7 @@ describe('the operator', async () => {
       stderr: 'walletscope: Cannot take back 7 credits: the organization has 6 left\n',
     })
     await close()
-  }, 60_000)
+  }, 120_000)
 
   test('a data directory that cannot be used is named, with the reason', async () => {
     const operated = program()
@@ -273,7 +273,7 @@ describe('the operator', async () => {
       1,
       `walletscope: Cannot use data directory "${file}": it is not a directory (EEXIST)\n`,
     ])
-  }, 60_000)
+  }, 120_000)
 
   test('a database that is away is named by commands with the reason, and serving starts and waits for it', async () => {
     const operated = program({ DATABASE_URL: 'postgres://me:s3cr3t@127.0.0.1:1/x' })
@@ -289,7 +289,7 @@ describe('the operator', async () => {
     expect(JSON.parse(answers[1]?.body ?? '').database).toBe(false)
     expect(`${service.stdout()}${service.stderr()}`).not.toMatch(/s3cr3t|rpc-secret/)
     expect((await service.stop()).status).toBe(0)
-  }, 60_000)
+  }, 120_000)
 
   test('what a command prints reaches a slow reader to the last byte, and a reader who leaves causes no failure', async () => {
     const operated = program()
@@ -306,7 +306,7 @@ describe('the operator', async () => {
     )
     expect([slow?.stdout === whole.stdout, slow?.stderr]).toEqual([true, '0\n'])
     expect([left?.stdout, left?.stderr]).toEqual(['{', '0\n'])
-  }, 60_000)
+  }, 120_000)
 
   /** The executable, or the bundle on Node, with one of the tests' databases. */
   async function programOn(
@@ -361,7 +361,7 @@ describe('the operator', async () => {
     } finally {
       await anvil.stop()
     }
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('sessions', async () => {
@@ -493,5 +493,5 @@ describe('sessions', async () => {
       [200, 'operator'],
     ])
     await service.stop()
-  }, 60_000)
+  }, 120_000)
 })

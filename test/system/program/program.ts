@@ -6,8 +6,9 @@ import { fillDataDirectory, temporaryDirectory } from '../../support/database.ts
 import { ask } from './http.ts'
 
 const ROOT = join(import.meta.dir, '../../..')
-const READY_LIMIT_MS = 30_000
-const STOP_LIMIT_MS = 15_000
+/** More than a busy machine takes. */
+const READY_LIMIT_MS = 90_000
+const STOP_LIMIT_MS = 40_000
 
 /** One form of the product, in an empty directory, with the given environment only. */
 export interface Program {
@@ -27,7 +28,7 @@ export interface Service {
   readonly stdout: () => string
   readonly stderr: () => string
   readonly exited: Promise<number>
-  /** Sends a signal and waits for the end, at most 15 s; answers status and milliseconds. Throws when it stays. */
+  /** Sends a signal and waits for the end, at most 40 s; answers status and milliseconds. Throws when it stays. */
   stop(signal?: NodeJS.Signals): Promise<{ readonly status: number; readonly ms: number }>
 }
 

@@ -55,7 +55,7 @@ describe('scenarios', async () => {
     expect(all.stdout).toContain('PostgreSQL Global Development Group')
     expect(packages.stdout).not.toContain('PostgreSQL Global Development Group')
     for (const { stdout } of [all, packages]) expect(stdout).toMatch(/^viem \d.* \(MIT\)$/m)
-  }, 60_000)
+  }, 120_000)
 
   describe.each(PROGRAMS)('%s', (_, createProgram, kind) => {
     let program: Program
@@ -78,14 +78,14 @@ describe('scenarios', async () => {
       else await runJson(program, ['migrate'])
       service = await startService(program)
       accounts = await createAccounts(program)
-    }, 60_000)
+    }, 120_000)
 
     afterAll(async () => {
       await service.stop()
       await pooler?.close()
       await database?.drop()
       program.remove()
-    }, 30_000)
+    }, 120_000)
 
     for (const scenario of TABLE) {
       test(scenario.name, async () => {
@@ -141,7 +141,7 @@ describe('scenarios', async () => {
             .reverse(),
         )
       }
-    }, 30_000)
+    }, 120_000)
 
     test('granted credits are what the log charged and what is left', async () => {
       for (const name of ['main', 'poor', 'limited', 'suspended'] as const) {
@@ -157,7 +157,7 @@ describe('scenarios', async () => {
           balance: granted - charged - read,
         })
       }
-    }, 30_000)
+    }, 120_000)
 
     test('SNAPSHOTS=off refuses every daily series at no cost, and nothing else', async () => {
       await service.stop()
@@ -178,7 +178,7 @@ describe('scenarios', async () => {
         expect({ target, ...(await of(target)) }).toEqual({ target, status: 403, code: 'FEATURE_DISABLED', cost: '0' })
       }
       expect(await of(`/v1/portfolio/balance?wallet=${provider}&allow_partial=true`)).toMatchObject({ status: 200 })
-    }, 60_000)
+    }, 120_000)
   })
 
   /** Pages of the log that were read by each key; every one cost a credit. */
@@ -323,7 +323,7 @@ describe('on Node', async () => {
       await database.drop()
       program.remove()
       await world.stop()
-    }, 60_000)
+    }, 120_000)
 
     interface Request {
       readonly target: string

@@ -75,7 +75,7 @@ describe('locks', async () => {
     expect(after.replace('here', '').trim().split(/ +/).join(' ')).toBe('in out in out')
     expect(after).not.toContain('in here')
     expect(await withProcessLock('alone_test', async () => 7)).toBe(7)
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('the guard', async () => {

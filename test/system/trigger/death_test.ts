@@ -41,12 +41,12 @@ describe('deliveries', async () => {
     server = await startTestServer()
     db = openDatabase({ url: server.url, clock: systemClock, log: silentLog })
     await migrate(db)
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await Promise.all([...children].map((child) => child.stop('SIGKILL', 1_000)))
     await db.close()
     await server.close()
-  }, 60_000)
+  }, 120_000)
 
   function spawn(): SupervisedProcess {
     const words = [
@@ -99,7 +99,7 @@ describe('deliveries', async () => {
         // It is in the middle of its work: who has posted nothing yet has nothing to lose.
         const before = posts.get(pid) ?? 0
         const isAtWork = () => (posts.get(pid) ?? 0) > before + 5
-        await waitFor('posts of the next victim', () => isAtWork() || add(), 30_000)
+        await waitFor('posts of the next victim', () => isAtWork() || add())
         await Bun.sleep(20 * random())
         if (harm === 'kill') {
           await victim.stop('SIGKILL', 1_000)
@@ -152,14 +152,14 @@ describe('evaluations', async () => {
     db = openDatabase({ url: server.url, clock: systemClock, log: silentLog })
     await migrate(db)
     meter = await startMeter()
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     await Promise.all(children.map((child) => child.stop('SIGKILL', 1_000)))
     await db.close()
     await meter.stop()
     await server.close()
-  }, 60_000)
+  }, 120_000)
 
   function spawn(): SupervisedProcess {
     const child = spawnSupervised([process.execPath, CHILD, server.url, meter.url, String(startMs)], {
@@ -225,16 +225,12 @@ describe('evaluations', async () => {
       }
     }
     const last = await live(10)
-    await waitFor(
-      'the last block evaluated',
-      async () => {
-        const [row] = await db
-          .run<{ block: string | null }>('select block from watch_cursor where chain_id = $1', [METER_CHAIN_ID])
-          .catch(() => [])
-        return BigInt(row?.block ?? -1) >= last
-      },
-      60_000,
-    )
+    await waitFor('the last block evaluated', async () => {
+      const [row] = await db
+        .run<{ block: string | null }>('select block from watch_cursor where chain_id = $1', [METER_CHAIN_ID])
+        .catch(() => [])
+      return BigInt(row?.block ?? -1) >= last
+    })
     // No statement is left running, not even for the killed process.
     await Promise.all(alive.map((child) => child.stop('SIGKILL', 1_000)))
     await server.stop()
@@ -285,13 +281,13 @@ describe('the command', async () => {
     served = await openProcess(database.db, { WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8' })
     program = executableProgram({ DATABASE_URL: database.url })
     receiver = await startReceiver({ plain: true })
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     program.remove()
     await receiver.stop()
     await served.close()
     await database.close()
-  }, 60_000)
+  }, 120_000)
 
   test('beside a service, triggers are listed as the route lists them, and a test message arrives', async () => {
     const { key, organizationId } = await createAccount(database.db)
@@ -315,14 +311,14 @@ describe('the command', async () => {
     expect(shown.stdout).toContain(`${made.id}  Main vault  1         aave-v3  health_factor below 1.05  armed`)
 
     const { id } = await runJson(program, ['trigger', 'test', organizationId, made.id])
-    await waitFor('the test message', () => receiver.received.length === 1, 10_000)
+    await waitFor('the test message', () => receiver.received.length === 1)
     expect(receiver.received[0]?.headers['webhook-id']).toBe(id)
     expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({
       type: 'webhook.test',
       text: 'This is a test message about the trigger Main vault: nothing has happened.',
       data: { trigger_id: made.id },
     })
-  }, 60_000)
+  }, 120_000)
 
   test('each command has help, and reports wrong usage and missing triggers', async () => {
     const { organizationId } = await createAccount(database.db)
@@ -336,5 +332,5 @@ describe('the command', async () => {
     const unknown = await runCommand(program, ['trigger', 'test', organizationId, 'trg_none'])
     expect([unknown.status, unknown.stderr]).toEqual([1, 'walletscope: Cannot find trigger "trg_none"\n'])
     expect((await runCommand(program, ['trigger', 'test', organizationId])).status).toBe(2)
-  }, 60_000)
+  }, 120_000)
 })

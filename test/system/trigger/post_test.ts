@@ -40,7 +40,7 @@ beforeAll(async () => {
     outcomes[name] = { posted, received: receiver.received, connections: receiver.connections() }
     await receiver.stop()
   }
-}, 60_000)
+}, 120_000)
 
 describe.each(['Bun', 'Node'])('a post on %s', (runtime) => {
   for (const [index, { title, outcome }] of POST_CASES.entries()) {

@@ -38,12 +38,12 @@ describe('a crash', async () => {
     server = await startTestServer()
     admin = open(1)
     await migrate(admin)
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     await admin.close()
     await server.close()
-  }, 60_000)
+  }, 120_000)
 
   function open(max?: number): Database {
     const options = { url: server.url, clock: systemClock, log: silentLog }
@@ -127,12 +127,12 @@ describe('a repeated key', async () => {
     database = await testDatabase()
     db = database.db
     gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     await gate.close(2_000)
     await database.close()
-  }, 60_000)
+  }, 120_000)
 
   const BODY = '{"data":[],"request_id":"req_1"}'
   const KEPT = { headers: { 'x-as-of': '1:7' }, body: BODY }
@@ -247,7 +247,7 @@ describe('a repeated key', async () => {
       expect(await gate.claim(claim(account, key, `again ${key}`))).toEqual({ kind: 'claimed' })
     }
     expect(await readBooks(db, account.organizationId)).toMatchObject({ balance: 1_000, charged: 0 })
-  }, 15_000)
+  }, 120_000)
 
   test('an answer that is too large is charged once and not replayed', async () => {
     const account = await createAccount(db)
@@ -276,7 +276,7 @@ describe('a repeated key', async () => {
     expect(await readUse(account)).toBeLessThan(used - 10_000)
     expect(await gate.claim(claim(account, 'new', 'new'))).toEqual({ kind: 'claimed' })
     expect(await gate.claim(claim(account, 'young', 'again'))).toMatchObject({ kind: 'answered' })
-  }, 20_000)
+  }, 120_000)
 
   /** Of these names, those whose connections wait for a lock. */
   async function countWaiting(names: readonly string[]): Promise<number> {
@@ -349,5 +349,5 @@ describe('a repeated key', async () => {
     expect({ charged, logged }).toEqual({ charged: 3 * keys.length, logged: keys.length })
     await holder.close()
     await Promise.all(processes.map((each) => each.stop()))
-  }, 60_000)
+  }, 120_000)
 })

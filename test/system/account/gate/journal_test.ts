@@ -143,7 +143,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
         .map((ids) => ids.length)
         .toSorted(),
     ).toEqual([1, 1, 2])
-  }, 60_000)
+  }, 120_000)
 
   test('a process that was taken for dead and resumes loses nothing', async () => {
     const directory = temporaryDirectory()
@@ -161,7 +161,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
     await passTwoLeases([heir])
     expect(await ids()).toEqual(new Set(toIds([...first, ...second])))
     expect(new Set(onDisk(directory).flat())).toEqual(new Set(toIds([...first, ...second])))
-  }, 60_000)
+  }, 120_000)
 
   for (const disk of DISKS) {
     test(`${disk.name}: it is reported, and once there is room again all of it is on the disk`, async () => {
@@ -188,7 +188,7 @@ describe.each(RUNTIMES)('on %s', (_, runtime) => {
       expect(onDisk(directory)).toEqual([toIds([...before, ...lost, ...after])])
       await keeper.drop(205)
       expect(onDisk(directory)).toEqual([[]])
-    }, 60_000)
+    }, 120_000)
   }
 })
 

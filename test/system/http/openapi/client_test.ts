@@ -178,19 +178,19 @@ export async function use(): Promise<void> {
   describe('the typed client', () => {
     test('compiles, refuses wrong calls, and its paths suit openapi-fetch', () => {
       expect(complaints({ 'client.ts': text, 'usage.ts': USAGE })).toBe('')
-    }, 60_000)
+    }, 120_000)
 
     test('compiles for a service of chains without Aave, whose lists of names and chains are empty', () => {
       const solana = describeServices(readConfig({ CHAINS: '101' }, () => ''))
       const empty = /"enum": \[\s*\]|"examples": \[\s*null\s*\]|is served: \./.exec(solana)
       expect(empty).toBeNull()
       expect(complaints({ 'client.ts': clientText(solana), 'usage.ts': '' })).toBe('')
-    }, 60_000)
+    }, 120_000)
 
     test('a wrong use is a compiler error', () => {
       const wrong = USAGE.replace("status: 'active'", "status: 'inactive'")
       expect(complaints({ 'client.ts': text, 'usage.ts': wrong })).toContain('Unused')
-    }, 60_000)
+    }, 120_000)
 
     test('has every operation that needs a key, and no other', () => {
       const { paths } = JSON.parse(describeServices(config))
@@ -271,15 +271,15 @@ describe('the document', async () => {
     for (const env of [{}, { CHAINS: '101' }, { CHAINS: '1', OPERATOR_PORT: '0', PUBLIC_URL: 'https://api.example' }]) {
       expect(findings(describeServices(readConfig(env, noFile)))).toEqual([])
     }
-  }, 30_000)
+  }, 120_000)
 
   test('the documents of the planes have no finding', () => {
     const { operator, organization } = describePlanes(readConfig({}, () => ''))
     expect(findings(operator)).toEqual([])
     expect(findings(organization)).toEqual([])
-  }, 30_000)
+  }, 120_000)
 
   test('the linter finds something in a wrong document', () => {
     expect(findings('{"openapi":"3.1.0","info":{"title":"x","version":"1"},"paths":{"/a":{"get":{}}}}')).not.toEqual([])
-  }, 30_000)
+  }, 120_000)
 })

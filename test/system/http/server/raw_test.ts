@@ -10,6 +10,7 @@ import type { ListeningServer } from '../../../../src/http/server/listening.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { sendRaw } from '../../../support/client.ts'
 import { createFixture, WALLET } from '../../../support/http/fixture.ts'
+import { waitFor } from '../../../support/wait_for.ts'
 import { RAW_REQUESTS } from './raw_requests.ts'
 
 let served: ListeningServer
@@ -43,7 +44,7 @@ beforeAll(async () => {
     each.port = Number(new TextDecoder().decode(value).trim())
     expect(each.port).toBeGreaterThan(0)
   }
-}, 20_000)
+}, 120_000)
 
 afterAll(async () => {
   await served.stop()
@@ -52,7 +53,7 @@ afterAll(async () => {
     await started?.exited
   }
   await rm(directory, { recursive: true, force: true })
-}, 60_000)
+}, 120_000)
 
 describe('the same bytes', () => {
   for (const { name, bytes, status, code, node: differs } of RAW_REQUESTS) {
@@ -98,7 +99,7 @@ test('only its own target reaches an operator page, in any spelling of a path', 
       ],
     },
   )
-}, 60_000)
+}, 120_000)
 
 test('links follow Host: forwarding headers are not trusted', async () => {
   const forwarded =
@@ -209,10 +210,8 @@ describe.each(NODE_SERVERS)('serveNode() on $name', (server) => {
 
 /** Waits until the metrics of a server hold this text. */
 async function metric(port: number, text: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  await waitFor(`the metric ${text}`, async () => {
     const { text: shown } = await sendRaw(port, 'GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')
-    if (shown.includes(text)) return
-    await Bun.sleep(10)
-  }
-  throw new Error(`Cannot find metric ${text}`)
+    return shown.includes(text)
+  })
 }
