@@ -67,7 +67,11 @@ export interface Client {
   readonly POST: Call<'post'>
   readonly PATCH: Call<'patch'>
   readonly DELETE: Call<'delete'>
-  /** Yields every entry of a list, page by page, from the requested page on. Throws ApiError if a page fails. */
+  /**
+   * Yields every entry of a list once, page by page, from the requested page on: on EVM chains as of the blocks of the first
+   * page read, whatever changes meanwhile. Throws ApiError if a page fails, and where the list is another all the same. With
+   * receipts, which each name their own blocks, pages are as of those: name one with at_block.
+   */
   each<P extends ListPath>(
     path: P,
     ...init: {} extends Init<'get', P> ? [init?: Init<'get', P>] : [init: Init<'get', P>]
@@ -150,9 +154,9 @@ export function createClient(options: ClientOptions): Client {
       const { data, error, response } = (await call('GET', template, { ...once, params: { ...init.params, query } })) as AnyList
       if (data === undefined) throw new ApiError(error as never, response.status)
       yield* data.data
-      const next = data.pagination.next_page
+      // The header leads through the list as the first page found it. Its host may be another than the client's.
+      const next = nextAddress(response) ?? data.pagination.next_page
       if (next === null) return
-      // Its parameters pin the list, which may grow meanwhile; its host may be another than the client's.
       query = Object.fromEntries(new URL(next, options.baseUrl).searchParams)
     }
   }
@@ -163,6 +167,11 @@ export function createClient(options: ClientOptions): Client {
     DELETE: (path, ...init) => call('DELETE', path, init[0]) as never,
     each: (path, ...init) => each(path, init[0]) as never,
   }
+}
+
+/** Address with which a list goes on; undefined at its end, and where pages alone lead on. */
+function nextAddress(response: Response): string | undefined {
+  return /<([^>]*)>; *rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
 }
 
 /**

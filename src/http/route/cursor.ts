@@ -111,7 +111,7 @@ function readCursor(path: string, query: string): CursorPlace | undefined {
 }
 
 /**
- * Returns the address with which a list goes on behind a reply; undefined at its end. `address` is the absolute one of the
+ * Returns the address with which a list goes on behind a reply; undefined at its end, and with a receipt. `address` is the absolute one of the
  * request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than its cursor began.
  */
 export function findNextCursor(
@@ -125,8 +125,9 @@ export function findNextCursor(
   if (pagination === undefined) return undefined
   const { total, next_page } = pagination
   if (place !== undefined && place.total !== total) throw changedListError()
-  if (next_page === null) return undefined
   const current = new URL(address).searchParams
+  // A cursor goes with no receipt: pages lead on.
+  if (next_page === null || current.has('receipt')) return undefined
   const target = new URL(next_page)
   const changed = [...target.searchParams].filter(([name, value]) => current.get(name) !== value)
   const overrides = changed.filter(([name]) => name !== 'page')

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WRAPPER_TEXT } from '../../../src/http/openapi/client_wrapper.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { usdToRaw } from '../../devnet/scenario.ts'
@@ -40,6 +44,17 @@ function findNext({ headers }: Answer): string | undefined {
   return /^<https?:\/\/[^/]+([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
 }
 
+/** Imports what every printed client has besides its types. */
+async function importClient() {
+  const directory = mkdtempSync(join(tmpdir(), 'walletscope-client-'))
+  try {
+    writeFileSync(join(directory, 'client.ts'), WRAPPER_TEXT)
+    return await import(join(directory, 'client.ts'))
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
 /** Changes what the holder has, so that a list of now has other entries in another order. */
 async function change(): Promise<void> {
   await devnet.send([
@@ -79,6 +94,26 @@ describe('a list by cursors', () => {
     const known = json.body.data.map((each: { readonly token_id: string }) => each.token_id)
     expect(known.length + ids.length).toBe(json.body.pagination.total)
     expect(new Set([...known, ...ids]).size).toBe(json.body.pagination.total)
+  })
+
+  test.each([ASSETS, POSITIONS])('is walked by the printed client, each entry once: %s', async (path) => {
+    const { createClient } = await importClient()
+    const answers: Answer[] = []
+    const fetch = async (url: string) => {
+      if (answers.length > 0) await change()
+      const answer = await stage.get(url.replace('http://h', ''))
+      answers.push(answer)
+      return new Response(answer.text, { status: answer.status, headers: answer.headers })
+    }
+    const [template = '', query = ''] = path.split('?')
+    const walked: unknown[] = []
+    const client = createClient({ baseUrl: 'http://h', key: 'good', fetch })
+    const params = { query: { ...Object.fromEntries(new URLSearchParams(query)), limit: 3 } }
+    for await (const entry of client.each(template, { params })) walked.push(entry)
+    expect(answers.length).toBeGreaterThan(2)
+    const asOf = answers[0]?.headers.get('x-as-of') ?? ''
+    const whole = await readAll(`${path}&limit=25&chain_id=1&at_block=${asOf.split(':')[1]}`)
+    expect(walked).toEqual(whole.flatMap(({ body }) => body.data))
   })
 
   test('refuses a cursor of another list, one that was changed, and a page or a receipt beside it', async () => {
