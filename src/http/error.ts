@@ -69,8 +69,8 @@ export function toHttpFailure(error: unknown, options: { readonly badGateway: bo
   return toFailure('INTERNAL_ERROR', 'Cannot answer because of an internal error')
 }
 
-/** Every message about a parameter or a field begins with its name. */
-const PARAMETER = /^Cannot read parameter "(\w+)/
+/** Every message about a parameter or a field begins with one of these words and its name. */
+const PARAMETER = /^(?:Cannot read parameter|Unknown parameter|Unknown field|Parameter) "(\w+)/
 
 /** Says in a header what a failure is about, for programs: the body has no field for it. */
 function nameParameter({ message }: CodedError): Readonly<Record<string, string>> {

@@ -235,7 +235,12 @@ function toToolResult(settled: SettledAnswer): CallToolResult {
   const wait = headers['retry-after']
   const advice = wait === undefined ? '' : ` Try again in ${wait} s.`
   return {
-    content: [{ type: 'text', text: `${code}: ${message}.${advice} (request_id ${requestId})` }],
+    content: [
+      {
+        type: 'text',
+        text: `${code}: ${message}${message.endsWith('?') ? '' : '.'}${advice} (request_id ${requestId})`,
+      },
+    ],
     isError: true,
     _meta: { ..._meta, 'walletscope/status': status, 'walletscope/code': code },
   }

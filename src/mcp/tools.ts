@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { HttpError } from '../http/error.ts'
 import type { Invocation } from '../http/exchange/exchange.ts'
 import { GATEWAY_PATH } from '../http/exchange/gateway.ts'
-import { toParameters } from '../http/request/parameters.ts'
+import { toParameters, unknownNameError } from '../http/request/parameters.ts'
 import { PER_CALL, priceSentence } from '../http/route/charge.ts'
 import { createJsonSchema, enumKeyword, getFieldSchemas, type JsonSchema } from '../http/route/json_schema.ts'
 import type { Route } from '../http/route/route.ts'
@@ -88,10 +88,11 @@ function findCaller(callers: ReadonlyMap<string | undefined, Caller>, code: unkn
   const caller = typeof code === 'string' ? callers.get(code) : undefined
   if (caller !== undefined) return caller
   const codes = [...callers.keys()].filter((each) => each !== undefined)
-  const subject = `Cannot read parameter "${PROTOCOL_FIELD}": expected`
-  if (codes.length === 0) throw new HttpError('INVALID_PARAMETER', `${subject} no such field`)
-  const expected = `${subject} one of ${codes.map((each) => `"${each}"`).join(', ')}`
-  throw new HttpError(isNamed ? 'INVALID_PARAMETER' : 'MISSING_PARAMETER', expected)
+  if (codes.length === 0) throw unknownNameError(PROTOCOL_FIELD, { names: [], what: 'field' })
+  const expected = `expected one of ${codes.map((each) => `"${each}"`).join(', ')}`
+  throw isNamed
+    ? new HttpError('INVALID_PARAMETER', `Cannot read parameter "${PROTOCOL_FIELD}": ${expected}`)
+    : new HttpError('MISSING_PARAMETER', `Parameter "${PROTOCOL_FIELD}" is missing: ${expected}`)
 }
 
 /** Unit that the instructions imply. */

@@ -97,8 +97,9 @@ export function validateInput<Output>(
     throw unknownNameError(name, { names: path.length === 1 ? getFieldNames(schema).accepted : [], what: 'field' })
   }
   if (issue.input === undefined) {
-    const why = issue.type === 'raw_check' ? ` ${issue.message}` : ''
-    throw new CodedError('MISSING_PARAMETER', `Cannot read parameter "${toShownText(name)}": it is required${why}`)
+    const why = issue.type === 'raw_check' ? `it is required ${issue.message}` : getExpectation(schema, path)
+    const help = why === undefined ? '' : `: ${why}`
+    throw new CodedError('MISSING_PARAMETER', `Parameter "${toShownText(name)}" is missing${help}`)
   }
   const hint = spaced?.has(name) ? '; "+" in a query is a space, write %2B for a plus sign' : ''
   // The caller's value, before the steps of the schema changed it.
@@ -160,7 +161,8 @@ function checkLength(schema: v.GenericSchema, name: string, value: string): void
 
 const LISTED_NAMES_MAX = 12
 
-function unknownNameError(
+/** Creates the error for a name that no field has, with the nearest name or all of them. */
+export function unknownNameError(
   name: string,
   { names, what }: { readonly names: readonly string[]; readonly what: 'parameter' | 'field' },
 ): CodedError {
@@ -168,11 +170,11 @@ function unknownNameError(
   const quotedNames = names.map((each) => `"${each}"`)
   const instead =
     nearest !== undefined
-      ? `, the nearest is "${nearest}"`
+      ? `did you mean "${nearest}"?`
       : quotedNames.length > 0
-        ? `, only ${formatList(quotedNames, LISTED_NAMES_MAX)}`
-        : ''
-  return invalidParameterError(toShownText(name), `expected no such ${what}${instead}`)
+        ? `${what === 'parameter' ? 'this route takes' : 'the fields are'} ${formatList(quotedNames, LISTED_NAMES_MAX)}`
+        : 'leave it out'
+  return new CodedError('INVALID_PARAMETER', `Unknown ${what} "${toShownText(name)}": ${instead}`)
 }
 
 /** Creates the error for text with NUL or a lone surrogate, which the database rejects. */
@@ -204,6 +206,7 @@ interface SchemaWithFields {
 
 interface FieldSchema {
   readonly type: string
+  readonly message?: unknown
   readonly wrapped?: { readonly type: string; readonly pipe?: readonly Step[] }
 }
 
@@ -217,6 +220,13 @@ export const getFieldNames = memoize(({ entries = {} }: SchemaWithFields) => {
   const names = Object.keys(entries)
   return { accepted: names.filter((name) => !isRefused(name)), refused: names.filter(isRefused) }
 })
+
+/** Returns the words in which the schema of a required field says what it expects; undefined without any. */
+function getExpectation({ entries = {} }: SchemaWithFields, path: readonly string[]): string | undefined {
+  const [name = '', ...deeper] = path
+  const words = deeper.length === 0 ? entries[name]?.message : undefined
+  return typeof words === 'string' ? words : undefined
+}
 
 /** True for a field that `refusedParameter` of `input.ts` declares: it may not be sent. */
 export function isRefusedField(entry: FieldSchema | undefined): boolean {

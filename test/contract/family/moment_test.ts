@@ -362,10 +362,10 @@ test('a moment beyond the newest block or before the contracts is refused with w
     ],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&at_block=5` })).toEqual([
-    ...['MISSING_PARAMETER', `${head} "chain_id": it is required with "at_block"`],
+    ...['MISSING_PARAMETER', 'Parameter "chain_id" is missing: it is required with "at_block"'],
   ])
   expect(await refusal({ path: `${path}/batch`, body: { wallets: [wallet], at_block: 5 } })).toEqual([
-    ...['MISSING_PARAMETER', `${head} "chain_id": it is required with "at_block"`],
+    ...['MISSING_PARAMETER', 'Parameter "chain_id" is missing: it is required with "at_block"'],
   ])
   expect(await refusal({ path, query: `wallet=${wallet}&chain_id=1&at_block=5&at_time=9` })).toEqual([
     ...['INVALID_PARAMETER', `${head} "at_time": expected it without "at_block"`],

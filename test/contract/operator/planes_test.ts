@@ -561,7 +561,7 @@ describe('an organization', () => {
     const named = await browser.send('GET', `/dashboard/v1/keys${query}`)
     expect([named.status, named.body.error.message]).toEqual([
       400,
-      'Cannot read parameter "organization_id": expected no such parameter, only "page", "limit"',
+      'Unknown parameter "organization_id": this route takes "page", "limit"',
     ])
     expect((await browser.send('GET', `/dashboard/v1/logs?api_key_id=${theirs.apiKeyId}`)).body.data).toEqual([])
     expect((await browser.send('GET', `/dashboard/v1/usage${query}`)).status).toBe(400)

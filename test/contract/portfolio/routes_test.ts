@@ -175,7 +175,7 @@ describe('tokens', () => {
     expect(await failure(portfolio, 'balance', `wallet=${HOLDER}&tokens=${unlisted}`)).toEqual({
       status: 400,
       code: 'MISSING_PARAMETER',
-      message: 'Cannot read parameter "chain_id": it is required with "tokens"',
+      message: 'Parameter "chain_id" is missing: it is required with "tokens"',
     })
   })
 })

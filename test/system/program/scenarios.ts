@@ -194,7 +194,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
       target: list(`wallet=${provider}&at_block=5`),
       status: 400,
       code: 'MISSING_PARAMETER',
-      says: '"chain_id": it is required with "at_block"',
+      says: 'Parameter "chain_id" is missing: it is required with "at_block"',
       log: free(LIST),
     },
     refusedInput(
@@ -422,7 +422,7 @@ export function scenarios(devnet: Devnet): readonly Scenario[] {
     refusedInput(
       'a mistyped name of a parameter',
       list(`wallet=${provider}&chainid=1`),
-      '"chainid": expected no such parameter, the nearest is "chain_id"',
+      'Unknown parameter "chainid": did you mean "chain_id"?',
     ),
     refusedInput(
       'a parameter that no route has',

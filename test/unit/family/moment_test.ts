@@ -43,8 +43,6 @@ test('every route of Solana refuses a moment, and says why', async () => {
 
 test('every route refuses a parameter that it does not have', async () => {
   for (const route of routes) {
-    expect(await refusal(route, 'chainid=137')).toMatch(
-      /^INVALID_PARAMETER: Cannot read parameter "chainid": expected no such parameter(?:, |$)/,
-    )
+    expect(await refusal(route, 'chainid=137')).toMatch(/^INVALID_PARAMETER: Unknown parameter "chainid": /)
   }
 })

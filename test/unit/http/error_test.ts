@@ -10,6 +10,7 @@ test.each([
   [LIST, 'wallet'],
   [`${LIST}?wallet=${WALLET}&limit=0`, 'limit'],
   [`${LIST}?wallet=${WALLET}&adress=1`, 'adress'],
+  [LIST, 'wallet'],
   [`${LIST}?wallet=${WALLET}&limit=1&limit=2`, 'limit'],
 ])('a 400 names the parameter that it is about in a header, and its body has three fields: %s', async (path, name) => {
   const answer = await createClient(createFixture().app.handler)(path, { key: 'good' })

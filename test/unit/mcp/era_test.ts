@@ -133,7 +133,7 @@ describe('the era without sessions', () => {
     for (const name of ['__proto__', 'constructor', 'chainId']) {
       const given = JSON.parse(`{"wallet": "${WALLET}", "${name}": {"limit": 1}}`)
       const { body } = await callNew(made, {}, LIST, given)
-      expect(body.result.content[0].text).toContain(`"${name}": expected no such field`)
+      expect(body.result.content[0].text).toContain(`Unknown field "${name}"`)
     }
     expect((await callNew(made, {}, BATCH, { wallets: [] })).body.result.isError).toBe(true)
     expect(made.happenings.reads).toBe(0)

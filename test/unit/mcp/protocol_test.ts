@@ -42,7 +42,9 @@ test('a call that names no protocol of its tool is told which there are, free of
   for (const [given, code] of cases) {
     const { status, body } = await made.post(toCallMessage(LIST, given))
     expect([status, body.result.isError, body.result._meta['walletscope/code']]).toEqual([200, true, code])
-    expect(body.result.content[0].text).toContain('parameter "protocol": expected one of "second", "first"')
+    expect(body.result.content[0].text).toMatch(
+      /arameter "protocol"(?: is missing)?: expected one of "second", "first"/,
+    )
   }
   const batch = await made.post([toCallMessage(LIST, {}, 1), toCallMessage(LIST, { protocol: 'second', id: 5 }, 2)])
   expect(batch.headers.get('x-credits-charged')).toBe('2')
@@ -53,6 +55,6 @@ test('a call that names no protocol of its tool is told which there are, free of
 test('a field of another protocol is refused by the route, as a field that it does not have', async () => {
   const made = createSharedScene()
   const { body } = await made.post(toCallMessage(LIST, { protocol: 'second', id: 5, wallet: WALLET }))
-  expect(body.result.content[0].text).toContain('parameter "wallet": expected no such field')
+  expect(body.result.content[0].text).toContain('Unknown field "wallet"')
   expect(made.happenings.reads).toBe(0)
 })

@@ -74,7 +74,7 @@ describe('a body', () => {
     ['no JSON', '{', 'INVALID_REQUEST', 'Cannot read the body: expected JSON'],
     ['a list', '[]', 'INVALID_REQUEST', 'Cannot read the body: expected a JSON object'],
     ['null', 'null', 'INVALID_REQUEST', 'Cannot read the body: expected a JSON object'],
-    ['no field', '{}', 'MISSING_PARAMETER', 'Cannot read parameter "wallets": it is required'],
+    ['no field', '{}', 'MISSING_PARAMETER', 'Parameter "wallets" is missing: expected a list of wallets'],
     [
       'null in a field',
       '{"wallets":null}',
@@ -97,7 +97,7 @@ describe('a body', () => {
       'an unknown field',
       `{"wallets":["${WALLET}"],"wallet":1}`,
       'INVALID_PARAMETER',
-      'Cannot read parameter "wallet": expected no such field, the nearest is "wallets"',
+      'Unknown field "wallet": did you mean "wallets"?',
     ],
     [
       'half a character',
@@ -127,7 +127,7 @@ describe('a body', () => {
       400,
       {
         code: 'INVALID_PARAMETER',
-        message: 'Cannot read parameter "__proto__": expected no such field, only "wallets"',
+        message: 'Unknown field "__proto__": the fields are "wallets"',
       },
     ])
     expect((await post(`{"${key}":{"wallets":["${WALLET}"]}}`)).body.error.code).toBe('MISSING_PARAMETER')

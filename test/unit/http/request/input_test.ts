@@ -234,7 +234,8 @@ describe('parseInput()', () => {
   })
 
   test('a missing or empty required parameter is MISSING_PARAMETER', () => {
-    const missing = 'MISSING_PARAMETER: Cannot read parameter "wallet": it is required'
+    const missing =
+      'MISSING_PARAMETER: Parameter "wallet" is missing: expected an EVM address, 0x and 40 hexadecimal digits'
     expect(parse('')).toBe(missing)
     expect(parse('wallet=')).toBe(missing)
     expect(parse('wallet')).toBe(missing)
@@ -248,19 +249,19 @@ describe('parseInput()', () => {
   })
 
   test.each([
-    ['walet=x', 'walet', 'the nearest is "wallet"'],
-    ['Wallet=x', 'Wallet', 'the nearest is "wallet"'],
-    ['apge=1', 'apge', 'the nearest is "page"'],
-    ['page =1', 'page ', 'the nearest is "page"'],
-    ['p%61gee', 'pagee', 'the nearest is "page"'],
-    ['pages=', 'pages', 'the nearest is "page"'],
-    ['a=1&a=2', 'a', 'only "page", "wallet"'],
-    ['=1', '', 'only "page", "wallet"'],
-    ['__proto__=x', '__proto__', 'only "page", "wallet"'],
-    ['constructor=x', 'constructor', 'only "page", "wallet"'],
-    ['utm_source=x&page=0', 'utm_source', 'only "page", "wallet"'],
+    ['walet=x', 'walet', 'did you mean "wallet"?'],
+    ['Wallet=x', 'Wallet', 'did you mean "wallet"?'],
+    ['apge=1', 'apge', 'did you mean "page"?'],
+    ['page =1', 'page ', 'did you mean "page"?'],
+    ['p%61gee', 'pagee', 'did you mean "page"?'],
+    ['pages=', 'pages', 'did you mean "page"?'],
+    ['a=1&a=2', 'a', 'this route takes "page", "wallet"'],
+    ['=1', '', 'this route takes "page", "wallet"'],
+    ['__proto__=x', '__proto__', 'this route takes "page", "wallet"'],
+    ['constructor=x', 'constructor', 'this route takes "page", "wallet"'],
+    ['utm_source=x&page=0', 'utm_source', 'this route takes "page", "wallet"'],
   ])('an unknown parameter is refused, and the nearest one named: %s', (query, name, instead) => {
-    const refused = `INVALID_PARAMETER: Cannot read parameter "${name}": expected no such parameter, ${instead}`
+    const refused = `INVALID_PARAMETER: Unknown parameter "${name}": ${instead}`
     expect(parse(`${query}&wallet=${CHECKSUMMED}`)).toBe(refused)
     expect(parse(`wallet=${CHECKSUMMED}&${query}`)).toBe(refused)
   })
@@ -274,7 +275,7 @@ describe('parseInput()', () => {
         `INVALID_PARAMETER: Cannot read parameter "${name}": expected it for EVM chains only, ` +
           'because endpoints of Solana keep no past state',
       )
-      expect(read(`${name}s=1`)).toEndWith('expected no such parameter, only "page"')
+      expect(read(`${name}s=1`)).toEndWith('this route takes "page"')
     }
   })
 
@@ -313,7 +314,7 @@ describe('parseInput()', () => {
 
   test('shows no more than 64 characters of a name', () => {
     expect(parse(`wallet=${CHECKSUMMED}&${'a'.repeat(4_000)}=1`)).toBe(
-      `INVALID_PARAMETER: Cannot read parameter "${'a'.repeat(64)}…": expected no such parameter, only "page", "wallet"`,
+      `INVALID_PARAMETER: Unknown parameter "${'a'.repeat(64)}…": this route takes "page", "wallet"`,
     )
     expect(parse(`wallet=${CHECKSUMMED}&a%0db=1`)).toContain('parameter "a?b"')
   })

@@ -40,7 +40,7 @@ describe('accept()', () => {
     expect(call().creditsMin).toBe(0)
     expect(checks()).toBe(1)
     const broken = await plain.accept({ ...asked('a'), parameters: () => ({ values: {} }) })
-    expect(() => broken.call()).toThrow('it is required')
+    expect(() => broken.call()).toThrow('is missing')
   })
 
   test('checks a body when the call is created, and returns its bytes before', async () => {
@@ -61,6 +61,6 @@ describe('accept()', () => {
         throw new Error('The body was read')
       },
     }
-    await expect(withBody.accept(broken)).rejects.toThrow('it is required')
+    await expect(withBody.accept(broken)).rejects.toThrow('is missing')
   })
 })
