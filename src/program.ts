@@ -116,7 +116,7 @@ async function runCommand(
 }
 
 /** Loads the commands that a command line may mean: all, unless its first word decides. */
-async function loadCommands(words: readonly string[], runtime: Runtime): Promise<readonly Command[]> {
+export async function loadCommands(words: readonly string[], runtime: Runtime): Promise<readonly Command[]> {
   if (isVersionRequest(words)) return []
   const [first = 'serve'] = words
   const load = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined

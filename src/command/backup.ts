@@ -21,12 +21,13 @@ import { print } from './print.ts'
 /** `backup`: writes a consistent snapshot to one file, beside a running service. */
 export const backupCommand: Command = {
   name: 'backup',
-  options: { to: 'file to write, which must not exist yet, or - for standard output; required' },
+  required: 'to',
+  options: { to: 'file to write, which must not exist yet, or - for standard output' },
+  example: 'backup --to walletscope.backup',
   summary: 'Back up the whole database into one file while the service runs',
   json: 'answers as JSON, for programs; on standard error if the backup goes to standard output',
   run: async (args, io) => {
-    const to = args.options['to']
-    if (to === undefined || to === '') throw usageError('Cannot write a backup: expected --to')
+    const { to = '' } = args.options
     const isStreamed = to === '-'
     if (isStreamed && io.stdout().isTTY) {
       throw usageError('Cannot write a backup to a terminal: expected --to with a file, or a pipe')
@@ -148,11 +149,12 @@ const EXTEND_DEADLINE_MS = 600_000
 /** `restore`: loads a backup into an empty database, completely or not at all. */
 export const restoreCommand: Command = {
   name: 'restore',
-  options: { from: 'file to read, or - for standard input; required' },
+  required: 'from',
+  options: { from: 'file to read, or - for standard input' },
+  example: 'restore --from walletscope.backup',
   summary: 'Load a backup into an empty database, completely or not at all',
   run: async (args, io) => {
-    const from = args.options['from']
-    if (from === undefined || from === '') throw usageError('Cannot restore a backup: expected --from')
+    const { from = '' } = args.options
     if (from === '-' && io.stdin().isTTY) {
       throw usageError('Cannot restore a backup from a terminal: expected --from with a file, or a pipe')
     }

@@ -47,16 +47,20 @@ export interface Command {
   readonly name: string
   /** Names of the positional arguments, in order: `organization id`; all are required. */
   readonly positionals?: readonly string[]
+  /** The option of `options` that must be given. */
+  readonly required?: string
   /** Options that take a value, with their meaning. */
   readonly options?: Readonly<Record<string, string>>
   /** Options that take a value and may be repeated, with their meaning. */
   readonly lists?: Readonly<Record<string, string>>
   /** Options that take no value, with their meaning. */
   readonly flags?: Readonly<Record<string, string>>
-  /** One sentence for `--help`. */
+  /** One line for `--help` and the overview. */
   readonly summary: string
   /** Text that `--help` adds below the options. */
   readonly more?: () => string
+  /** A command line that `--help` shows, without the program's name. */
+  readonly example?: string
   /** Meaning of `--json`, if it does not print the answer as JSON. */
   readonly json?: string
   /**

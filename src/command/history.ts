@@ -33,6 +33,7 @@ export const indexCommand: Command = {
     status: 'only print what is stored; "read alone" counts wallets and positions whose own history was asked for',
     forget: 'delete the stored history of --chain, so that it is indexed again; daily snapshots stay',
   },
+  example: 'index --chain 1 --family aave-v3',
   summary: 'Index protocol history ahead of requests, newest first; resumable',
   run: async (args, io) => {
     await withAccountDatabase(io, async (db) => {

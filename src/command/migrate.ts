@@ -13,6 +13,7 @@ export const migrateCommand: Command = {
   flags: {
     'dry-run': `only list what would be applied: exit status 0 nothing, ${PENDING_STATUS} something; tables stay as they are, but the embedded database is started if no service runs it`,
   },
+  example: 'migrate --dry-run',
   summary: 'Bring the tables of the database up to date',
   run: async (args, io) => {
     if (args.flags.has('dry-run')) return listOnly(args, io)

@@ -15,7 +15,8 @@ export const openapiCommand: Command = {
     operator: 'prints the document of the operator plane, /admin/v1',
     organization: 'prints the document of the organization plane, /dashboard/v1',
   },
-  summary: 'Print the OpenAPI 3.1 document of the API',
+  summary: 'Print the OpenAPI 3.1 document of the API, or a typed client',
+  example: 'openapi --client > walletscope.ts',
   json: 'changes nothing: the document is JSON in any case',
   async run({ flags }, io) {
     if (flags.size > 1)

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import { suggestName } from '../lib/text/nearest.ts'
 import { type Command, type CommandArgs, usageError } from './command.ts'
+import { formatDetail, formatGroup, formatOverview, formatUsage, getFirstWord } from './help.ts'
 
 /** A parsed command line. */
 type Invocation =
@@ -17,18 +18,12 @@ export function isVersionRequest(words: readonly string[]): boolean {
 
 /** Finds the command in `argv` and checks its arguments. Without arguments it is `serve`. Throws a usage error. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Invocation {
-  const words = argv.length === 0 ? ['serve'] : argv
+  // `help org create` asks what `org create --help` does.
+  const [first, ...others] = argv
+  const words = first === undefined ? ['serve'] : first === 'help' ? [...others, '--help'] : argv
   if (isVersionRequest(words)) return { kind: 'help', text: `walletscope ${packageJson.version}` }
   const command = commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
-  if (command === undefined) {
-    const group = commands.filter(({ name }) => name.split(' ')[0] === words[0])
-    if (words.some((word) => word === '--help' || word === '-h' || word === 'help')) {
-      return { kind: 'help', text: formatOverview(group.length > 0 ? group : commands) }
-    }
-    const candidates = group.length > 0 ? group : commands
-    const typed = words.slice(0, 2).join(' ')
-    throw usageError(`Cannot find command "${typed}": ${suggestCommand(words, candidates)}`)
-  }
+  if (command === undefined) return explainGroup(words, commands)
   const rest = words.slice(command.name.split(' ').length)
   const { positionals, values } = parseRest(rest, command)
   if (values['help'] === true) return { kind: 'help', text: formatDetail(command) }
@@ -40,6 +35,10 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const lists = entries.flatMap(([name, value]) =>
     Array.isArray(value) ? [[name, value.map((each) => unshield(String(each)))]] : [],
   )
+  const { required } = command
+  if (required !== undefined && !options.some(([name, value]) => name === required && value !== '')) {
+    throw usageError(`Cannot run "${command.name}": --${required} is missing; expected ${formatUsage(command)}`)
+  }
   const args: CommandArgs = {
     positionals: positionals.map(unshield),
     options: Object.fromEntries(options),
@@ -48,6 +47,19 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     json: values['json'] === true,
   }
   return { kind: 'run', command, args }
+}
+
+/** Explains all commands, or those of one first word. Throws a usage error for words that name no command. */
+function explainGroup(words: readonly string[], commands: readonly Command[]): Invocation {
+  const named = words.filter((word) => !word.startsWith('-') && word !== 'help')
+  const [first = ''] = named
+  const group = commands.filter(({ name }) => getFirstWord(name) === first)
+  if (named.length < words.length && named.length === 0) return { kind: 'help', text: formatOverview(commands) }
+  if (named.length < words.length && named.length === 1 && group.length > 0) {
+    return { kind: 'help', text: formatGroup(first, group) }
+  }
+  const typed = words.slice(0, 2).join(' ')
+  throw usageError(`Cannot find command "${typed}": ${suggestCommand(words, group.length > 0 ? group : commands)}`)
 }
 
 /** Suggests the nearest command, of one word or two, else lists all. */
@@ -98,39 +110,4 @@ function shield(word: string): string {
 
 function unshield(word: string): string {
   return word.startsWith('\0') ? word.slice(1) : word
-}
-
-function formatUsage({ name, positionals = [], options = {}, lists = {}, flags = {} }: Command): string {
-  const words = [
-    ...positionals.map((each) => ` <${each}>`),
-    ...Object.keys(lists).map((each) => ` [--${each} …]…`),
-    ...Object.keys(options).map((each) => ` [--${each} …]`),
-    ...Object.keys(flags).map((each) => ` [--${each}]`),
-  ]
-  return `walletscope ${name}${words.join('')} [--json]`
-}
-
-function formatOverview(commands: readonly Command[]): string {
-  const width = Math.max(...commands.map(({ name }) => name.length))
-  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-  return [
-    'walletscope: what does this wallet hold, earn, owe and risk?',
-    '',
-    'Usage: walletscope <command> [--help] [--json], or walletscope --version',
-    '',
-    ...lines,
-    '',
-    'Without a command it serves. walletscope serve --help lists the environment variables.',
-  ].join('\n')
-}
-
-function formatDetail(command: Command): string {
-  const { summary, options = {}, lists = {}, flags = {}, json = 'answers as JSON, for programs', more } = command
-  return [
-    ...[summary, '', `Usage: ${formatUsage(command)}`, ''],
-    ...Object.entries({ ...lists, ...options }).map(([name, meaning]) => `  --${name} …  ${meaning}`),
-    ...Object.entries(flags).map(([name, meaning]) => `  --${name}  ${meaning}`),
-    `  --json  ${json}`,
-    ...(more === undefined ? [] : ['', more()]),
-  ].join('\n')
 }

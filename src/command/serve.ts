@@ -14,9 +14,10 @@ export interface Runtime extends Pick<ServeOptions, 'fork' | 'releaseMemory'> {
 export function createServeCommand({ loadListen, ...runtime }: Runtime): Command {
   return {
     name: 'serve',
-    summary: 'Serve the API under its address, localhost and the names in PUBLIC_URL and ALLOWED_HOSTS; the default',
+    summary: 'Serve the API; what walletscope does without a command',
     json: 'changes nothing: the log on standard error is JSON lines in any case',
-    more: variablesText,
+    more: () =>
+      `It answers to its address, localhost and the names in PUBLIC_URL and ALLOWED_HOSTS.\n\n${variablesText()}`,
     async run(_args, io) {
       const config = io.config()
       return serve(config, { ...io, ...runtime, listen: await loadListen(config), environment: io.environment })

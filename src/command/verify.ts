@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<CheckResult['is'], string>> = { true: 'true', false
 /** `verify`: checks a receipt. Needs no database and no configuration. */
 export const verifyCommand: Command = {
   name: 'verify',
-  positionals: ['receipt file or -'],
+  positionals: ['file'],
   lists: {
     rpc: 'endpoint of your choice that must return the same answers; may be repeated',
     'block-hash': '<chain id>:<hash> of a block that you trust; may be repeated',
@@ -42,6 +42,8 @@ export const verifyCommand: Command = {
   },
   flags: { 'print-header': 'prints only the blocks that it was read at' },
   summary: 'Check a receipt: exit status 0 true, 1 false, 3 cannot tell',
+  more: () => 'The file is an answer that was asked for with receipt=true, or - for standard input.',
+  example: 'verify answer.json --rpc https://your-own',
   async run(args, io) {
     const lists = args.lists ?? {}
     const rpcUrls = lists['rpc'] ?? []

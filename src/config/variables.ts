@@ -1,3 +1,5 @@
+import { wrapText } from '../lib/text/wrap_text.ts'
+
 /** A row of environment variables. The texts are Markdown, because README and guides list them. */
 interface VariableRow {
   readonly names: readonly string[]
@@ -174,12 +176,15 @@ export const RPC_URL_LISTED = 'RPC_URL_<chain id>'
 /** Names of all variables, of endpoints as they are listed. */
 export const LISTED_NAMES: readonly string[] = VARIABLES.flatMap(({ names }) => names)
 
+/** Columns of a meaning, beside its indentation. */
+const COLUMNS = 94
+
 /** Returns all variables as plain text for a terminal. */
 export function variablesText(): string {
-  const rows = VARIABLES.map(
-    ({ names, without, meaning }) => `  ${names.join(', ')} (${toPlainText(without)})\n      ${toPlainText(meaning)}`,
+  const rows = VARIABLES.map(({ names, without, meaning }) =>
+    [`  ${names.join(', ')} (${toPlainText(without)})`, ...wrapText(toPlainText(meaning), COLUMNS)].join('\n      '),
   )
-  const files = 'A secret or a URL may come from a file: DATABASE_URL_FILE, ADMIN_TOKEN_FILE, RPC_URL_1_FILE and so on.'
+  const files = 'Secrets and URLs may come from files: DATABASE_URL_FILE, ADMIN_TOKEN_FILE, RPC_URL_1_FILE, …'
   return ['Environment variables (defaults in parentheses):', '', ...rows, '', files].join('\n')
 }
 
@@ -187,5 +192,5 @@ export function variablesText(): string {
 function toPlainText(markdown: string): string {
   return markdown
     .replaceAll('`', '')
-    .replace(/\[([^\]]+)\]\((?:src\/dashboard\/guide\/)?(\w+)\.md(#[\w-]+)?\)/g, '$1 (/docs/$2$3)')
+    .replace(/\[([^\]]+)\]\((?:src\/dashboard\/guide\/)?(\w+)\.md(#[\w-]+)?\)/g, '$1: /docs/$2$3')
 }

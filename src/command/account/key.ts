@@ -35,7 +35,8 @@ export const keyCommands: readonly Command[] = [
         'endpoints for which the key works, such as "GET /v1/lending/aave-v3,GET /v1/usage/logs"; without it all',
       'credits-per-day': 'maximum credits that the key may spend in one day (UTC); without it no limit',
     },
-    summary: 'Create a key; it is shown this once',
+    summary: 'Create a key of an organization; it is shown this once',
+    example: 'key create Shop --name website --credits-per-day 5000',
     run: async (args, io) => {
       const [organization = ''] = args.positionals
       const name = parseLabel(args.options['name'] ?? 'default', 'name')
@@ -64,6 +65,8 @@ export const keyCommands: readonly Command[] = [
     name: 'key revoke',
     positionals: KEY_POSITIONALS,
     summary: 'Refuse a key from its next call on',
+    more: () => 'key list shows the ids of keys.',
+    example: 'key revoke Shop key_…',
     run: async (args, io) => {
       const [organization = '', keyId = ''] = args.positionals
       const revoked = await withOrganization(io, organization, async (db, organizationId) =>
@@ -76,7 +79,8 @@ export const keyCommands: readonly Command[] = [
     name: 'key reroll',
     positionals: KEY_POSITIONALS,
     options: { grace: `seconds that the old key still works, ${GRACE_DEFAULT_SEC} unless given` },
-    summary: 'Replace a key by a new one; the old one still works for the grace period',
+    summary: 'Replace a key; the old one still works for the grace period',
+    example: 'key reroll Shop key_… --grace 3600',
     run: async (args, io) => {
       const grace = args.options['grace']
       const graceSec = grace === undefined ? GRACE_DEFAULT_SEC : parseWhole(grace, GRACE)

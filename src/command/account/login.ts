@@ -10,7 +10,9 @@ import { findActor } from './actor.ts'
 export const loginCommand: Command = {
   name: 'login',
   options: { org: 'an organization: its usage page; without it the operator page' },
-  summary: `Print a link that signs a browser in once, within ${LOGIN_LINK_SEC / 60} minutes, at the address of its own environment (PORT, OPERATOR_PORT, PUBLIC_URL)`,
+  summary: `Print a link that signs a browser in once, within ${LOGIN_LINK_SEC / 60} minutes`,
+  more: () => 'It has the address that PORT, OPERATOR_PORT and PUBLIC_URL tell: set them here as for the service.',
+  example: 'login --org Shop',
   run: async (args, io) => {
     const config = io.config()
     const { organizationId, ...link } = await withAccountDatabase(io, async (db) => {
@@ -27,6 +29,7 @@ export const logoutCommand: Command = {
   options: { org: 'an organization: ends its sessions' },
   flags: { all: 'ends every session, including those of the operator' },
   summary: 'End sessions and unused login links',
+  example: 'logout --org Shop',
   run: async (args, io) => {
     const isAll = args.flags.has('all')
     if ((args.options['org'] === undefined) !== isAll)

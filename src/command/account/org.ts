@@ -46,6 +46,7 @@ export const organizationCommands: readonly Command[] = [
     },
     flags: { key: 'also create a key; it is shown only once' },
     summary: 'Create an organization, with credits and a key if requested',
+    example: 'org create Shop --credits 100000 --key',
     run: async (args, io) => {
       const rateLimitText = args.options['rate-limit']
       const name = parseLabel(getFirst(args), 'name')
@@ -86,7 +87,7 @@ export const organizationCommands: readonly Command[] = [
     formatResult: ({ id }) => `Suspended organization ${id}`,
   }),
   changeCommand('restore', {
-    summary: 'Let the keys and credits of a suspended organization work again',
+    summary: 'Let a suspended organization call again',
     createChange: () => createStateChange('restore'),
     formatResult: ({ id }) => `Restored organization ${id}`,
   }),
@@ -94,7 +95,9 @@ export const organizationCommands: readonly Command[] = [
     name: 'org delete',
     positionals: ['organization'],
     flags: { yes: 'delete without asking, as programs must' },
-    summary: 'Delete an organization for good, once its name is typed again; its log stays',
+    summary: 'Delete an organization for good, once its name is typed again',
+    more: () => 'Its log stays. An organization is given by its id or its name, here and elsewhere.',
+    example: 'org delete Shop',
     run: async (args, io) => {
       const deleted = await withOrganization(io, getFirst(args), async (db, id) => {
         if (!args.flags.has('yes')) await confirmDeletion(await readOrganization(db, id), io)
@@ -106,18 +109,22 @@ export const organizationCommands: readonly Command[] = [
   changeCommand('rename', {
     value: 'name',
     summary: 'Give an organization another name',
+    example: 'org rename Shop "New shop"',
     createChange: (text) => createUpdate({ name: parseLabel(text, 'name') }),
     formatResult: ({ id, name }) => `Organization ${id} is called ${name}`,
   }),
   changeCommand('limit', {
     value: 'requests per second',
     summary: 'Set how many requests of an organization are admitted in any one second',
+    example: 'org limit Shop 50',
     createChange: (text) => createUpdate({ rateLimit: parseWhole(text, RATE_LIMIT) }),
     formatResult: ({ id, rate_limit }) => `Organization ${id} may call ${rate_limit} times a second`,
   }),
   changeCommand('trigger-limit', {
     value: 'triggers',
-    summary: 'Set how many triggers an organization may have; existing triggers above the limit stay',
+    summary: 'Set how many triggers an organization may have',
+    more: () => 'Existing triggers above the limit stay.',
+    example: 'org trigger-limit Shop 50',
     createChange: (text) => createUpdate({ triggerLimit: parseWhole(text, TRIGGER_LIMIT) }),
     formatResult: ({ id, trigger_limit }) => `Organization ${id} may have ${trigger_limit} triggers`,
   }),
@@ -131,19 +138,22 @@ function changeCommand(
   {
     value,
     summary,
+    more,
+    example,
     createChange,
     formatResult,
   }: {
     readonly value?: string
-    readonly summary: string
     readonly createChange: (value: string) => Change
     readonly formatResult: (changed: Organization) => string
-  },
+  } & Pick<Command, 'summary' | 'more' | 'example'>,
 ): Command {
   return {
     name: `org ${verb}`,
     positionals: ['organization', ...(value === undefined ? [] : [value])],
     summary,
+    ...(more === undefined ? {} : { more }),
+    ...(example === undefined ? {} : { example }),
     run: async (args, io) => {
       const applyChange = createChange(args.positionals[1] ?? '')
       const changed = await withOrganization(io, getFirst(args), async (db, id) =>
@@ -197,15 +207,16 @@ export const creditCommands: readonly Command[] = [
   {
     name: 'credits grant',
     positionals: ['organization', 'credits'],
-    options: { reason: 'why, kept with the grant; required' },
-    summary: 'Give credits, or take them back with a number below zero; a balance never falls below zero',
+    required: 'reason',
+    options: { reason: 'why, kept with the grant' },
+    summary: 'Give an organization credits; a negative number takes some back',
+    more: () => 'A balance never falls below zero.',
+    example: 'credits grant Shop 100000 --reason "paid invoice 12"',
     run: async (args, io) => {
       const [organization = '', amount = ''] = args.positionals
       const credits = parseWhole(amount, { what: 'credits', min: -GRANT_MAX, max: GRANT_MAX })
       if (credits === 0) throw usageError('Cannot grant credits: expected a non-zero number')
-      const reasonText = args.options['reason']
-      if (reasonText === undefined) throw usageError('Cannot grant credits: expected --reason')
-      const reason = parseLabel(reasonText, 'reason', REASON_LENGTH_MAX)
+      const reason = parseLabel(args.options['reason'] ?? '', 'reason', REASON_LENGTH_MAX)
       const { grant, ...after } = await withOrganization(io, organization, async (db, organizationId) =>
         grantCredits(db, { organizationId, credits, reason, by: await findActor(io) }),
       )
@@ -217,6 +228,7 @@ export const creditCommands: readonly Command[] = [
     name: 'credits show',
     positionals: ['organization'],
     summary: 'Show the balance of an organization and its latest grants',
+    example: 'credits show Shop',
     run: async (args, io) => {
       const [organization = ''] = args.positionals
       const { grants, ...totals } = await withOrganization(io, organization, async (db, organizationId) => {

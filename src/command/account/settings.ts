@@ -5,7 +5,7 @@ import type { Command } from '../command.ts'
 import { print, printRows } from '../print.ts'
 import { findActor } from './actor.ts'
 
-const TAKES_EFFECT = 'takes effect with the next request in every process'
+const TAKES_EFFECT = 'from the next request on'
 
 /** `settings list|off|on`. */
 export const settingsCommands: readonly Command[] = [
@@ -18,8 +18,8 @@ export const settingsCommands: readonly Command[] = [
       printRows(switches.map(toTableRow), { args, io, none: 'Nothing can be switched off' })
     },
   },
-  switchCommand('off', { isOn: false, summary: `Switch a feature or an endpoint off; ${TAKES_EFFECT}` }),
-  switchCommand('on', { isOn: true, summary: `Switch a feature or an endpoint on again; ${TAKES_EFFECT}` }),
+  switchCommand('off', { isOn: false, summary: `Switch a feature or an endpoint off, ${TAKES_EFFECT}` }),
+  switchCommand('on', { isOn: true, summary: `Switch a feature or an endpoint on again, ${TAKES_EFFECT}` }),
 ]
 
 function switchCommand(
@@ -28,8 +28,10 @@ function switchCommand(
 ): Command {
   return {
     name: `settings ${verb}`,
-    positionals: ['snapshots, mcp, history, triggers or an endpoint such as "GET /v1/lending/aave-v3"'],
+    positionals: ['name'],
     summary,
+    more: () => 'A feature (snapshots, mcp, history, triggers) or an endpoint; settings list shows all.',
+    example: `settings ${verb} "GET /v1/lending/aave-v3"`,
     run: async (args, io) => {
       const [name = ''] = args.positionals
       const board = createSwitchboard(io.config())

@@ -14,6 +14,7 @@ export const triggerCommands: readonly Command[] = [
     name: 'trigger list',
     positionals: ['organization'],
     summary: 'List the triggers of an organization with their states, newest first',
+    example: 'trigger list Shop',
     run: async (args, io) => {
       const triggers = await withOrganization(io, args.positionals[0] ?? '', async (db, organizationId) => {
         await readOrganization(db, organizationId)
@@ -30,7 +31,9 @@ export const triggerCommands: readonly Command[] = [
   {
     name: 'trigger test',
     positionals: ['organization', 'trigger id'],
-    summary: 'Send a test message about a trigger to its webhook and the feed, ten an hour at most',
+    summary: 'Send a test message about a trigger to its webhook and the feed',
+    more: () => 'Ten an hour at most.',
+    example: 'trigger test Shop trg_…',
     run: async (args, io) => {
       const [organization = '', id = ''] = args.positionals
       const sent = await withOrganization(io, organization, async (db, organizationId) => {

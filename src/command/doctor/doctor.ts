@@ -47,7 +47,7 @@ const SOLANA = { id: SOLANA_CHAIN_ID, name: 'Solana' }
 /** `doctor`: checks the database and every endpoint, and prints what each missing ability costs. */
 export const doctorCommand: Command = {
   name: 'doctor',
-  summary: 'Check what the database and every endpoint can do',
+  summary: 'Check what the database and every endpoint can do, and say what to set',
   async run(args, io) {
     const config = io.config()
     const reports = [

@@ -16,20 +16,33 @@ type Password = () => string
 
 const FILES: readonly {
   readonly name: string
+  readonly file: string
   readonly what: string
   readonly createText: (settings: KitSettings, password: Password) => string
 }[] = [
-  { name: 'compose', what: 'a compose file with PostgreSQL; it holds a new password', createText: composeFile },
-  { name: 'systemd', what: 'a hardened systemd unit', createText: systemdUnit },
-  { name: 'kubernetes', what: 'manifests with probes and drain', createText: kubernetesManifests },
-  { name: 'prometheus', what: 'alert rules', createText: prometheusRules },
-  { name: 'grafana', what: 'a dashboard', createText: grafanaDashboard },
+  {
+    name: 'compose',
+    file: 'compose.yaml',
+    what: 'a compose file with PostgreSQL; it holds a new password',
+    createText: composeFile,
+  },
+  { name: 'systemd', file: 'walletscope.service', what: 'a hardened systemd unit', createText: systemdUnit },
+  {
+    name: 'kubernetes',
+    file: 'walletscope.yaml',
+    what: 'manifests with probes and drain',
+    createText: kubernetesManifests,
+  },
+  { name: 'prometheus', file: 'alerts.yaml', what: 'alert rules', createText: prometheusRules },
+  { name: 'grafana', file: 'dashboard.json', what: 'a dashboard', createText: grafanaDashboard },
 ]
 
 /** `kit`: prints deployment files for the current configuration. They contain no endpoint address. */
-export const kitCommands: readonly Command[] = FILES.map(({ name, what, createText }) => ({
+export const kitCommands: readonly Command[] = FILES.map(({ name, file: fileName, what, createText }) => ({
   name: `kit ${name}`,
   summary: `Print ${what}`,
+  more: () => 'The file is for the variables that are set where this is run.',
+  example: `kit ${name} > ${fileName}`,
   json: 'the file as { "file" }',
   async run(args, io) {
     const file = createText(kitSettings(io.config(), io.environment), () => crypto.randomUUID().replaceAll('-', ''))

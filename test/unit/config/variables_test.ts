@@ -65,7 +65,7 @@ describe('variables', () => {
     const help = parseCommandLine(['serve', '--help'], [serveCommand])
     if (help.kind !== 'help') throw new Error('Expected help')
     for (const { names } of ROWS) expect(help.text).toContain(`\n  ${names.join(', ')} (`)
-    expect(help.text).toContain('see Chains (/docs/chains#the-chains-file)')
+    expect(help.text).toContain('see Chains: /docs/chains#the-chains-file')
     expect(help.text).not.toMatch(/`|\]\(/)
   })
 })
