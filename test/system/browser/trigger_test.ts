@@ -218,6 +218,7 @@ describe('triggers', async () => {
 
     const HEALTH = { tells: 'the health factor falls', clause: 'health factor below ' }
     const RANGE = { tells: 'the price leaves the range', clause: 'not in range' }
+    const listV4 = (wallet: string) => api('GET', `v1/positions/uniswap-v4?wallet=${wallet}&chain_id=1`)
     /** A bell of each family: what it tells, the card of its position, a wallet that has one, and its subject in the routes. */
     const BELLS = {
       'morpho-blue': {
@@ -238,13 +239,12 @@ describe('triggers', async () => {
         async getWallet() {
           const owner = toWalletAddress('has a bell')
           await mintEach(await stage.scene.devnet.uniswapV4(), { names: ['plain'], owner })
+          // The service may know the block before for a moment.
+          await waitFor('the position', async () => (await listV4(owner)).length > 0)
           return owner
         },
         async getSubject(wallet: string) {
-          const [{ token_id, manager_address }] = await api(
-            'GET',
-            `v1/positions/uniswap-v4?wallet=${wallet}&chain_id=1`,
-          )
+          const [{ token_id, manager_address }] = await listV4(wallet)
           return { token_id, manager_address }
         },
       },

@@ -317,7 +317,7 @@ describe('the kit', async () => {
 })
 
 describe('documents', async () => {
-  const LIMIT = { timeout: 20_000 }
+  const LIMIT = { timeout: 60_000 }
 
   let devnet: Devnet
   let database: TestDatabase

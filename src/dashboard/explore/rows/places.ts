@@ -15,7 +15,8 @@ export function usePlaces(rows: readonly WalletRow[], order: Order) {
   const shown = useRef<{ readonly order: Order; readonly ids: readonly string[] }>({ order, ids: [] })
   const [, setDeparture] = useState(0)
   const sorted = sortRows(rows, order)
-  const isHeld = hasPointer.current || list.current?.matches(':focus-within') === true
+  // Unlike `:focus-within`, also in a dialog of a row.
+  const isHeld = hasPointer.current || list.current?.contains(document.activeElement) === true
   // A change of the order is the reader's own.
   const placed = isHeld && order === shown.current.order ? keepPlaces(sorted, shown.current.ids) : sorted
   shown.current = { order, ids: placed.map(toRowId) }
