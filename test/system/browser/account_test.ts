@@ -248,15 +248,19 @@ describe('an account', async () => {
       const page = await open('operator#switches', [])
       const { main } = stage.scene.accounts.keys
       const button = page.getByRole('switch', { name: `GET /${LIST}`, exact: true })
-      await button.click()
-      await page.getByText('off since').waitFor()
-      expect(await call(main)).toBe('403 ENDPOINT_DISABLED')
-      expect(await button.getAttribute('aria-checked')).toBe('false')
-      expect(await audit(page)).toEqual([])
-      await button.focus()
-      await page.keyboard.press('Space')
-      await page.getByText('off since').waitFor({ state: 'detached' })
-      expect(await call(main)).toBe('200')
+      try {
+        await button.click()
+        await page.getByText('off since').waitFor()
+        expect(await call(main)).toBe('403 ENDPOINT_DISABLED')
+        expect(await button.getAttribute('aria-checked')).toBe('false')
+        expect(await audit(page)).toEqual([])
+        await button.focus()
+        await page.keyboard.press('Space')
+        await page.getByText('off since').waitFor({ state: 'detached' })
+        expect(await call(main)).toBe('200')
+      } finally {
+        await runJson(stage.scene.program, ['settings', 'on', `GET /${LIST}`])
+      }
     }, 120_000)
 
     test('chains with their endpoints, a dead one included, and the progress of histories', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { decreaseCall } from '../../devnet/uniswap_v4/calls.ts'
@@ -302,13 +302,17 @@ describe('a position', async () => {
       })
     }
 
-    /** Holds back answers to reads of logs until the returned function is called. */
-    function holdLogs(): () => void {
+    let release = () => {}
+    // A test that failed holds nothing back from the next one.
+    afterEach(() => release())
+
+    /** Holds back answers to reads of logs until `release` is called. */
+    function holdLogs(): void {
       const { promise, resolve } = Promise.withResolvers<void>()
       stage.scene.rpc.rule(({ method }) =>
         method === 'eth_getLogs' ? { kind: 'meanwhile', done: () => promise } : undefined,
       )
-      return () => {
+      release = () => {
         stage.scene.rpc.rule(() => undefined)
         resolve()
       }
@@ -318,7 +322,7 @@ describe('a position', async () => {
 
     test('whose history is not read yet has no figures of it, and the page sends no chargeable request by itself', async () => {
       const { single } = stage.scene.devnet.wallets
-      const release = holdLogs()
+      holdLogs()
       await withdraw()
       const page = await open(single)
       const card = page.locator('.position').first()
@@ -353,7 +357,7 @@ describe('a position', async () => {
 
     test('shows the progress of its history, as text and as a bar', async () => {
       const { single } = stage.scene.devnet.wallets
-      const release = holdLogs()
+      holdLogs()
       await withdraw()
       const page = await open(single)
       // Simulates the progress of a long history.
