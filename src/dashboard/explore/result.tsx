@@ -108,10 +108,12 @@ export function Result({
     { title: 'Kamino', parts: listParts('kamino') },
   ]
   const isWaiting = [...pending, ...parts, ...assets.parts].some(({ answer }) => answer === undefined)
+  // Lists without a row may offer closed positions, or tell of spam.
+  const hasLists = isWaiting || rows.length > 0 || liquidity.some((part) => part.answer?.ok && !isEmpty(part))
   return (
     <>
       {notices}
-      {(rows.length > 0 || isWaiting) && (
+      {hasLists && (
         <section class="family lists" aria-label={view.label('Lists')}>
           {pending.map(
             ({ answer, ...part }) =>
