@@ -108,8 +108,10 @@ export function Result({
     { title: 'Kamino', parts: listParts('kamino') },
   ]
   const isWaiting = [...pending, ...parts, ...assets.parts].some(({ answer }) => answer === undefined)
-  // Lists without a row may offer closed positions, or tell of spam.
-  const hasLists = isWaiting || rows.length > 0 || liquidity.some((part) => part.answer?.ok && !isEmpty(part))
+  // Without a row, lists may offer closed positions or tell of spam, and tokens may not have been read.
+  const isTold = liquidity.some((part) => part.answer?.ok && !isEmpty(part))
+  const isUnread = assets.parts.at(-1)?.answer?.ok === false
+  const hasLists = isWaiting || rows.length > 0 || isTold || isUnread
   return (
     <>
       {notices}

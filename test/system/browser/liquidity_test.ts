@@ -192,12 +192,15 @@ describe('a list of liquidity', async () => {
       }
     }, 180_000)
 
-    test('that is closed has its dates, fee APR and flows on request', async () => {
+    test('that is closed has its dates, fee APR and flows on request, and tokens that could not be read are told', async () => {
       const { wallets, positions } = stage.scene.devnet
       const page = await stage.open()
+      const error = { code: 'SERVICE_UNAVAILABLE', message: 'No endpoint answers', request_id: 'req_1' }
+      await page.route('**/v1/portfolio/assets?*', (route) => route.fulfill({ status: 503, json: { error } }))
       await page.addInitScript(`sessionStorage.setItem('walletscope.key', '${stage.scene.accounts.keys.main}')`)
       await openLink(page, `${stage.scene.url}#wallet=${wallets.retired}`)
       await settle(page)
+      await page.getByText('Tokens and what no list has could not be read.').waitFor()
       await page.getByRole('button', { name: /^Show \d+ closed/ }).click()
       const card = page.locator('.position').first()
       await card.getByRole('button', { name: 'Dates and flows 1 to 4 credits' }).click()
