@@ -17,8 +17,10 @@ export const PAGE_MAX = 1_000_000_000
 /** Largest and default page size. */
 export const PAGE_LIMIT_MAX = 25
 export const PAGE_LIMIT_DEFAULT = 10
-/** Most rows of a table that is asked for without a page: so many whole pages of the largest size. */
-export const TABLE_ROWS_MAX = 40 * PAGE_LIMIT_MAX
+/** Rows of a table without a page that are read, charged and sent at once: so many whole pages of the largest size. */
+export const TABLE_PIECE_ROWS = 40 * PAGE_LIMIT_MAX
+/** Most rows of such a table. */
+export const TABLE_ROWS_MAX = 100 * TABLE_PIECE_ROWS
 /** Longest idempotency key. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Longest bearer token. */

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../lib/error.ts'
 import type { HttpFailure } from './error.ts'
+import { createTextStream } from './text_stream.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -11,6 +12,8 @@ export interface PreparedAnswer {
   readonly body: string | null
   /** Bytes in the encoding that the headers name, sent instead of `body`. */
   readonly shared?: SharedBody
+  /** Texts that follow `body`, made as their reader takes them. They do not throw. */
+  readonly rest?: AsyncGenerator<string, void>
   /** Price; 0 unless the status is 2xx. */
   readonly credits: number
   readonly headers: Readonly<Record<string, string>>
@@ -76,16 +79,27 @@ export function respond(
   if (outcome.body === null) delete headers['content-type']
   if (options.close) headers['connection'] = 'close'
   Object.assign(headers, outcome.headers, cors)
-  const { body, shared, code } = outcome
+  const { body, shared, rest, code } = outcome
   if (code !== undefined && errorsUrl !== undefined) headers['link'] = `<${errorsUrl}#${code}>; rel="help"`
   if (shared !== undefined) headers['content-length'] = String(shared.bytes.length)
   const varies = shared === undefined && body !== null && isCompressible(body)
   const vary = outcome.headers['vary'] ?? (varies ? 'accept-encoding' : undefined)
   if (vary !== undefined) headers['vary'] = cors?.['vary'] === undefined ? vary : `${vary}, ${cors['vary']}`
+  if (rest !== undefined) {
+    const isCompressed = parseAccepted(options.requestHeaders.get('accept-encoding') ?? '').includes('gzip')
+    if (isCompressed) headers['content-encoding'] = 'gzip'
+    const stream = createTextStream(follow(body ?? '', rest), { isCompressed })
+    return new Response(stream, { status: outcome.status, headers })
+  }
   const compressedBody = varies ? compressBody(body, options.requestHeaders.get('accept-encoding')) : undefined
   if (compressedBody !== undefined) headers['content-encoding'] = compressedBody.encoding
   const init = { status: outcome.status, headers }
   return shared === undefined ? new Response(compressedBody?.bytes ?? body, init) : createSharedResponse(shared, init)
+}
+
+async function* follow(first: string, rest: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+  yield first
+  yield* rest
 }
 
 /** Returns headers as literals: adding them one by one takes twice as long. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { toHttpFailure } from '../../src/http/error.ts'
 import { readParameters } from '../../src/http/request/parameters.ts'
-import type { Reply, Route } from '../../src/http/route/route.ts'
+import type { Reply, Route, RouteRequest } from '../../src/http/route/route.ts'
 import { createWork } from '../../src/lib/async/work.ts'
 
 /** One question to a route, as the app would put it. */
@@ -11,7 +11,7 @@ export interface RouteTestRequest {
   readonly query?: string
   readonly body?: unknown
   /** Rows in place of a page, as for a table of the whole list. */
-  readonly rowsMax?: number
+  readonly rows?: RouteRequest['rows']
 }
 
 /** The route's reply and price. */
@@ -30,14 +30,14 @@ const BUDGET_MS = 60_000
  */
 export async function callRoute(
   route: Route,
-  { params = {}, query = '', body, rowsMax }: RouteTestRequest,
+  { params = {}, query = '', body, rows }: RouteTestRequest,
   signal: AbortSignal = new AbortController().signal,
   untilMs: number = performance.now() + BUDGET_MS,
 ): Promise<RouteTestAnswer> {
   const accepted = await route.accept({
     parameters: () => readParameters(route.input, { params, query }),
     body: async () => ({ value: () => body }),
-    rowsMax,
+    rows,
   })
   const call = accepted.call()
   const answer = await call.read({

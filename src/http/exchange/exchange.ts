@@ -28,6 +28,7 @@ import { supersededError, toIdempotencyClaim, toReplayedAnswer, toStoredAnswer }
 import { findNames, formatNames, mayHaveNames, type NameReader, readNames } from './names.ts'
 import { answerNonEndpoint, toFailureAnswer, toRefusalError, unknownKeyError } from './refusal.ts'
 import { type CachedResponse, createTag, formatReply, type ResponseCache, withRequestId } from './response_cache.ts'
+import { writeTable } from './table.ts'
 
 /** An endpoint and its request, sent over HTTP, by a tool, by a job or by a test. */
 export interface Invocation {
@@ -67,6 +68,8 @@ export interface Exchange extends Omit<Invocation, 'endpoint'> {
   readonly csv?: CsvTable | undefined
   /** The place of a list that a cursor names. */
   readonly place?: CursorPlace | undefined
+  /** Headers of the table that the answer continues, if it does. */
+  readonly tableHead?: Readonly<Record<string, string>>
   /** Canonical, not decoded. */
   readonly path: string
   /** Prefix of absolute links: scheme and host, and the public address's own path. */
@@ -264,8 +267,8 @@ async function workPlainly(
   { admission, state }: { readonly admission: RecognizedCaller; readonly state: WorkState },
   services: ExchangeServices,
 ): Promise<PreparedAnswer> {
-  const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal, csv, place } =
-    exchange
+  const { requestId, settlementId, idempotencyKey, method, base, path, query, match, fault, signal } = exchange
+  const { csv, place, tableHead } = exchange
   const { gate, responseCache, concurrency, deadlines } = services
   const { caller, requestedAtMs } = admission
   const { organizationId, apiKeyId } = caller
@@ -332,12 +335,7 @@ async function workPlainly(
     if (hasAnswer(exchange, etag)) return { status: 304, body: null, credits: 0, headers: { ...headers, etag } }
     return { status: 200, body, credits, headers: { ...headers, etag } }
   }
-  const table = csv.write(body)
-  if (place === undefined) return { status: 200, body: table.body, credits, headers: { ...headers, ...table.headers } }
-  // A table that goes on by a cursor leads on by one.
-  const { link: _, ...others } = table.headers
-  const next = headers['link'] === undefined ? {} : { link: csv.toTableLink(headers['link']) }
-  return { status: 200, body: table.body, credits, headers: { ...headers, ...others, ...next } }
+  return { status: 200, credits, ...writeTable(csv, { body, headers, place, tableHead }) }
 }
 
 /** True if the caller has this answer already, of the same blocks: it is neither sent nor charged again. */

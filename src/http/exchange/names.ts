@@ -89,7 +89,7 @@ async function findNamesInBody(query: string, request: RouteRequest): Promise<Na
 function change(request: RouteRequest, parts: Partial<Pick<RouteRequest, 'parameters' | 'body'>>): RouteRequest {
   return {
     ...(request.byAddress && { byAddress: true }),
-    ...(request.rowsMax !== undefined && { rowsMax: request.rowsMax }),
+    ...(request.rows !== undefined && { rows: request.rows }),
     ...(request.reads !== undefined && { reads: request.reads }),
     parameters: () => request.parameters(),
     body: () => request.body(),

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY_LENGTH_MAX, TABLE_ROWS_MAX } from '../limits.ts'
+import { IDEMPOTENCY_KEY_LENGTH_MAX, TABLE_PIECE_ROWS, TABLE_ROWS_MAX } from '../limits.ts'
 import type { JsonSchema } from '../route/json_schema.ts'
 import { toParameterExample } from './example.ts'
 
@@ -8,7 +8,10 @@ export const HEADERS = {
   'X-RateLimit-Limit': header('integer', 'Requests that the organization may make in any one second.'),
   'X-RateLimit-Remaining': header('integer', 'How many of them are left.'),
   'X-RateLimit-Reset': header('integer', 'Unix second at which the next one is free.'),
-  'X-Credits-Charged': header('integer', 'What this answer cost; 0 unless it is a success.'),
+  'X-Credits-Charged': header(
+    'integer',
+    `What this answer cost; 0 unless it is a success. Of a whole table, what its first ${TABLE_PIECE_ROWS} rows cost.`,
+  ),
   'X-Credits-Remaining': header('integer', 'Balance of the organization after it.'),
   'X-As-Of': header('string', 'Blocks that were read: chain_id:block_number, comma-separated.'),
   ETag: header(
@@ -36,7 +39,7 @@ export const HEADERS = {
   'X-Total-Count': header('integer', 'Only with `format=csv`: entries of the whole list.'),
   Link: header(
     'string',
-    'Of errors: what the code means, `<…/docs/errors#…>; rel="help"`. Of lists: where they go on, `<…cursor=…>; rel="next"`, until the end; with `format=csv` and `page` the next and the previous page.',
+    'Of errors: what the code means, `<…/docs/errors#…>; rel="help"`. Of lists: where they go on, `<…cursor=…>; rel="next"`, until the end; with `format=csv` and `page` the next and the previous page. A whole table has none: where it ends early its last line, `# …`, says where it goes on.',
   ),
   'X-Coverage': header(
     'string',
@@ -52,7 +55,7 @@ export const HEADERS = {
 /** Creates the parameter of lists; `hasWhole` as `hasWholeTable` says of the route. */
 export function createFormatParameter(hasWhole: boolean) {
   const extent = hasWhole
-    ? `of the page that \`page\` or \`limit\` names, else of the whole list, at most ${TABLE_ROWS_MAX} rows, each at the price of a row`
+    ? `of the page that \`page\` or \`limit\` names, else of the whole list, at most ${TABLE_ROWS_MAX} rows, each at the price of a row; every ${TABLE_PIECE_ROWS} are charged as they are sent, and a last line that begins with \`#\` says why a table ends early, and where it goes on`
     : 'of the same rows at the same price'
   return {
     name: 'format',

@@ -1,6 +1,5 @@
 import { CodedError } from '../../lib/error.ts'
 import { toCurrencyField } from '../../lib/text/currency_field.ts'
-import { PAGE_LIMIT_MAX, TABLE_ROWS_MAX } from '../limits.ts'
 import { CURSOR_PARAMETER_NAME } from './cursor.ts'
 import { createJsonSchema, type JsonSchema } from './json_schema.ts'
 import type { Pagination, Route } from './route.ts'
@@ -17,8 +16,11 @@ export interface CsvTable {
   readonly isTable: boolean
   /** True if the table has the whole list, up to `TABLE_ROWS_MAX` rows: no page was asked for. */
   readonly isWhole: boolean
-  /** Writes the rows of `json`, the answer, as CSV (RFC 4180). */
-  write(json: string): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
+  /** Writes the rows of `json`, the answer, as CSV (RFC 4180), unless they continue a table under the names of columns. */
+  write(
+    json: string,
+    options?: { readonly isContinued: boolean },
+  ): { readonly body: string; readonly headers: Readonly<Record<string, string>> }
   /** Converts the header that leads on in a list to one that leads on in its table. */
   toTableLink(link: string): string
 }
@@ -62,7 +64,8 @@ export function findCsvTable(
   const isTable = format !== 'json'
   const isWhole = isTable && hasWholeTable(route) && !namesPage(remainingQuery)
   const toJson = (json: string) => ({ body: json, headers: {} })
-  const toTable = (json: string) => formatTable(JSON.parse(json), columns)
+  const toTable: CsvTable['write'] = (json, { isContinued } = { isContinued: false }) =>
+    formatTable(JSON.parse(json), { columns, isContinued })
   const toTableLink = (link: string) =>
     isTable ? link.replace(/>; rel=/, `&${FORMAT_PARAMETER_NAME}=csv>; rel=`) : link
   return { query: remainingQuery, fault, isTable, isWhole, write: isTable ? toTable : toJson, toTableLink }
@@ -133,16 +136,16 @@ function listObjects({
 
 function formatTable(
   { data, fx, pagination, coverage, counts }: ListBody,
-  dollarColumns: readonly Column[],
+  { columns: dollarColumns, isContinued }: { readonly columns: readonly Column[]; readonly isContinued: boolean },
 ): ReturnType<CsvTable['write']> {
   const columns =
     fx === undefined ? dollarColumns : dollarColumns.flatMap((each) => addCurrencyColumn(each, fx.currency))
   const lines = [
-    columns.map((column) => column.join('.')),
+    ...(isContinued ? [] : [columns.map((column) => column.join('.'))]),
     ...data.map((row) => columns.map((column) => formatCell(column.reduce(getValue, row)))),
   ]
   return {
-    body: lines.map((cells) => `${cells.map(quoteCell).join(',')}\r\n`).join(''),
+    body: lines.map(formatLine).join(''),
     headers: {
       'content-type': 'text/csv; charset=utf-8; header=present',
       ...(pagination === undefined ? {} : paginationHeaders(pagination)),
@@ -182,25 +185,24 @@ function formatCell(value: unknown): string {
   return FORMULA.test(text) && !FIGURE.test(text) ? `'${text}` : text
 }
 
+/** Formats the last line of a table that has not all rows: one cell that begins with `#`. */
+export function formatRemark(text: string): string {
+  return formatLine([`# ${text}`])
+}
+
+function formatLine(cells: readonly string[]): string {
+  return `${cells.map(quoteCell).join(',')}\r\n`
+}
+
 function quoteCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /** Converts the pagination to headers, because a table has no field for it (`Link`, RFC 8288). */
-function paginationHeaders({
-  limit,
-  total,
-  next_page: next,
-  prev_page: prev,
-}: Pagination): Readonly<Record<string, string>> {
+function paginationHeaders({ total, next_page: next, prev_page: prev }: Pagination): Readonly<Record<string, string>> {
   const link = (address: string | null, rel: string) => {
     if (address === null) return []
     const target = new URL(address)
-    // Behind a table without a page come pages: the first of them begins where the table ends.
-    if (limit > PAGE_LIMIT_MAX) {
-      target.searchParams.set('page', String(TABLE_ROWS_MAX / PAGE_LIMIT_MAX + 1))
-      target.searchParams.set('limit', String(PAGE_LIMIT_MAX))
-    }
     target.searchParams.set(FORMAT_PARAMETER_NAME, 'csv')
     return [`<${target.href}>; rel="${rel}"`]
   }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { CodedError } from '../../lib/error.ts'
 import { changedListError, type PinnedRead } from '../../lib/pinned_list.ts'
 import { hashText } from '../../lib/text/hash_text.ts'
-import { PAGE_MAX } from '../limits.ts'
+import { PAGE_LIMIT_MAX, PAGE_MAX } from '../limits.ts'
 import type { Reply, Route } from './route.ts'
 
 /*
@@ -111,8 +111,8 @@ function readCursor(path: string, query: string): CursorPlace | undefined {
 }
 
 /**
- * Returns the address with which a list goes on behind a reply; undefined at its end, and with a receipt. `address` is the absolute one of the
- * request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than its cursor began.
+ * Returns the address with which a list goes on behind a reply; undefined at its end, and with a receipt. `address` is the
+ * absolute one of the request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than its cursor began.
  */
 export function findNextCursor(
   { pagination, asOf = [] }: Reply,
@@ -123,7 +123,7 @@ export function findNextCursor(
   }: { readonly address: string; readonly path: string; readonly place: CursorPlace | undefined },
 ): string | undefined {
   if (pagination === undefined) return undefined
-  const { total, next_page } = pagination
+  const { page: shownPage, limit, total, next_page } = pagination
   if (place !== undefined && place.total !== total) throw changedListError()
   const current = new URL(address).searchParams
   // A cursor goes with no receipt: pages lead on.
@@ -131,12 +131,17 @@ export function findNextCursor(
   const target = new URL(next_page)
   const changed = [...target.searchParams].filter(([name, value]) => current.get(name) !== value)
   const overrides = changed.filter(([name]) => name !== 'page')
+  let page = Number(target.searchParams.get('page'))
+  // Behind the rows of a table come pages of the largest size.
+  if (limit > PAGE_LIMIT_MAX) {
+    page = (shownPage * limit) / PAGE_LIMIT_MAX + 1
+    for (const parameters of [current, target.searchParams]) parameters.set('limit', String(PAGE_LIMIT_MAX))
+  }
   const list = nameList(
     path,
     current,
     overrides.map(([name]) => name),
   )
-  const page = Number(target.searchParams.get('page'))
   const reads = asOf.map((each) => [
     each.chainId,
     Number(each.blockNumber),

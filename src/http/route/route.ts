@@ -192,7 +192,7 @@ export interface RouteRequest {
   /** Parameters come only from path and query, so the URL and body identify the answer. */
   readonly byAddress?: true
   /** Rows of the answer in place of the page that its parameters name, for a table of the whole list. */
-  readonly rowsMax?: number | undefined
+  readonly rows?: { readonly page: number; readonly limit: number } | undefined
   /** Blocks at which a list began that goes on by a cursor; it is read at them unless its parameters name a moment. */
   readonly reads?: readonly PinnedRead[] | undefined
   readonly parameters: () => Parameters
@@ -313,9 +313,9 @@ function acceptWith<Input extends object, Body extends object>(
       if (schemas.body !== undefined) return acceptBody(schemas, request, toCall)
       const call = () => {
         const valid = validateInput(schemas.input, request.parameters()) as Input & Body
-        const { rowsMax, reads } = request
-        if (rowsMax === undefined && reads === undefined) return toCall(valid)
-        return toCall({ ...valid, ...(rowsMax && { page: 1, limit: rowsMax }), ...(reads && { reads }) })
+        const { rows, reads } = request
+        if (rows === undefined && reads === undefined) return toCall(valid)
+        return toCall({ ...valid, ...rows, ...(reads && { reads }) })
       }
       return { bytes: undefined, value: nothing, call }
     },

@@ -1,6 +1,5 @@
 import type { AdapterRequestContext, HattipHandler } from '@hattip/core'
 import { createIdleWaiter, withTimeout } from '../../lib/async/abort.ts'
-import type { Clock } from '../../lib/clock.ts'
 import type { CodedError } from '../../lib/error.ts'
 import type { Log } from '../../lib/log.ts'
 import { isRequestId } from '../../lib/request_id.ts'
@@ -20,8 +19,9 @@ import { unsupportedIdempotencyKeyError } from '../exchange/idempotency.ts'
 import type { NameReader } from '../exchange/names.ts'
 import { toFailureAnswer } from '../exchange/refusal.ts'
 import { createResponseCache } from '../exchange/response_cache.ts'
+import { continueTable, type LongTable } from '../exchange/table_rest.ts'
 import { createHttpMetrics } from '../http_metrics.ts'
-import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS, TABLE_ROWS_MAX } from '../limits.ts'
+import { IN_FLIGHT_MAX, ORGANIZATION_CONCURRENCY_MAX, REQUEST_BUDGET_MS, TABLE_PIECE_ROWS } from '../limits.ts'
 import { DOCS_PATH } from '../page/docs.ts'
 import { ERRORS_PATH } from '../page/errors.ts'
 import type { Pages } from '../page/html.ts'
@@ -34,21 +34,21 @@ import {
 } from '../page/public.ts'
 import { ASSETS_PATH } from '../page/static.ts'
 import { findPlane, type Plane, type PlaneRequest } from '../plane/plane.ts'
-import { findBodyError, readJson } from '../request/body.ts'
+import { findBodyError } from '../request/body.ts'
 import { createClientAddress, LoggedAddress } from '../request/client_address.ts'
 import { createCors } from '../request/cors.ts'
 import { createHostCheck } from '../request/host.ts'
 import { bearerKey, IDEMPOTENCY_KEY } from '../request/key.ts'
-import { type Parameters, type RawInput, readParameters } from '../request/parameters.ts'
 import { createPathSuggester } from '../request/suggest_path.ts'
 import { getLoggablePath, isBodylessMethod, parseTarget, type Target, toTargetError } from '../request/target.ts'
 import { respond } from '../respond.ts'
 import { findCsvTable } from '../route/csv.ts'
 import { findPlace, NO_PLACE } from '../route/cursor.ts'
 import type { ReceiptIssuer } from '../route/receipt.ts'
-import type { Route, RouteRequest } from '../route/route.ts'
+import type { Route } from '../route/route.ts'
 import { createRouteTable, type RouteMatch, type RouteTable } from '../route/route_table.ts'
 import { createAccessLog } from './access_log.ts'
+import { HttpInput } from './http_input.ts'
 
 interface AppOptions extends PageOptions {
   readonly routes: readonly Route[]
@@ -130,6 +130,13 @@ export function createApp(options: AppOptions) {
     concurrency,
     isFull: () => inFlight > inFlightMax,
   }
+  const tableServices = {
+    gate,
+    clock,
+    isStopping: () => isDraining,
+    run: runCounted,
+    createSettlementId: () => toSettlementId(options.requestId()),
+  }
   const planes = options.planes ?? { callers: [], operator: [] }
   const callerPlanes = options.operatorApart ? planes.callers : [...planes.callers, ...planes.operator]
   const templates = [
@@ -205,6 +212,10 @@ export function createApp(options: AppOptions) {
     const isGateway = fault === undefined && match.kind === 'endpoint' && match.endpoint === gateway?.endpoint
     // One request may hold several messages.
     const holdsMessages = isGateway && idempotencyKey === null
+    const createInput: LongTable['createInput'] = (sentQuery, part) =>
+      match.kind === 'endpoint'
+        ? new HttpInput(request, match.endpoint.route.input, { params: match.params, query: sentQuery, clock, ...part })
+        : emptyInput()
     const exchange: Exchange = {
       principal: holder,
       requestId,
@@ -219,17 +230,11 @@ export function createApp(options: AppOptions) {
       query: remainingQuery,
       base,
       match,
-      getRequest:
-        match.kind === 'endpoint'
-          ? () =>
-              new HttpInput(request, match.endpoint.route.input, {
-                params: match.params,
-                query: remainingQuery,
-                clock,
-                rowsMax: csv?.isWhole ? TABLE_ROWS_MAX : undefined,
-                reads: place?.reads,
-              })
-          : emptyInput,
+      getRequest: () =>
+        createInput(remainingQuery, {
+          rows: csv?.isWhole ? { page: 1, limit: TABLE_PIECE_ROWS } : undefined,
+          reads: place?.reads,
+        }),
       fault: isGateway && !holdsMessages ? unsupportedIdempotencyKeyError() : (fault ?? csv?.fault ?? cursorFault),
       signal: request.signal,
       client,
@@ -241,7 +246,7 @@ export function createApp(options: AppOptions) {
         ? await answerMessages(gateway, { request, holder, exchange })
         : recordAnswer(exchange, await runExchange(exchange, services))
     finishRequest()
-    return respond(answer, {
+    return respond(continueTable(answer, { exchange, createInput }, tableServices), {
       requestId,
       account,
       requestHeaders: headers,
@@ -323,6 +328,13 @@ export function createApp(options: AppOptions) {
     return recordAnswer(exchange, await runExchange(exchange, services))
   }
 
+  async function runCounted(exchange: Exchange): Promise<SettledAnswer> {
+    inFlight += 1
+    const settled = await run(exchange)
+    finishRequest()
+    return settled
+  }
+
   function recordAnswer(exchange: Exchange, settled: SettledAnswer): SettledAnswer {
     const { requestId, startedMs } = exchange
     const { status } = settled.answer
@@ -343,10 +355,7 @@ export function createApp(options: AppOptions) {
     ): Promise<SettledAnswer> {
       const requestId = options.requestId()
       const requester = { principal, requestId, startedMs: clock.monotonicMs(), base: getBase('localhost'), signal }
-      inFlight += 1
-      const settled = await run(createExchange(invocation, requester, toSettlementId(requestId)))
-      finishRequest()
-      return settled
+      return runCounted(createExchange(invocation, requester, toSettlementId(requestId)))
     },
     /** Every method and path that is answered, on either port, parameters in braces. */
     endpoints: [
@@ -453,32 +462,4 @@ function createPortSuggester(
 /** Creates the match of an unknown path: the nearest path, and the page that lists all. */
 function unknownPath(path: string, { pages, suggest }: PortRoutes): RouteMatch {
   return { kind: 'unknown', nearest: suggest(path), ...(pages.has(DOCS_PATH) ? { docsPath: DOCS_PATH } : {}) }
-}
-
-type SentInput = RawInput & { readonly clock: Clock } & Pick<RouteRequest, 'rowsMax' | 'reads'>
-
-/** Parameters and body of an HTTP request. A class, because a literal would allocate functions for each request. */
-class HttpInput implements RouteRequest {
-  readonly byAddress = true
-  readonly rowsMax: number | undefined
-  readonly reads: RouteRequest['reads']
-  readonly #request: Request
-  readonly #schema: Route['input']
-  readonly #sent: SentInput
-
-  constructor(request: Request, schema: Route['input'], sent: SentInput) {
-    this.#request = request
-    this.#schema = schema
-    this.#sent = sent
-    this.rowsMax = sent.rowsMax
-    this.reads = sent.reads
-  }
-
-  parameters(): Parameters {
-    return readParameters(this.#schema, this.#sent)
-  }
-
-  body(): ReturnType<RouteRequest['body']> {
-    return readJson(this.#request, this.#sent.clock)
-  }
 }

@@ -100,12 +100,12 @@ export function fixtureRoutes(happenings: RecordedEvents): readonly Route[] {
     },
     read: async (_input, { work }) => {
       await simulate(work)
-      return Array.from({ length: happenings.total }, (_, index) => ({ token_id: String(index + 1), chain_id: 1 }))
+      return Array.from({ length: happenings.total }, (_, index) => index + 1)
     },
     untilMs: () => happenings.untilMs,
     count: (items, input) => slicePage(items, input).length,
     present: (items, input, { url }) => ({
-      data: happenings.data === undefined ? slicePage(items, input) : happenings.data,
+      data: happenings.data ?? slicePage(items, input).map((id) => ({ token_id: String(id), chain_id: 1 })),
       pagination: createPagination({ ...input, total: items.length, url }),
       asOf: [
         { chainId: 1, blockNumber: 21_000_000n },

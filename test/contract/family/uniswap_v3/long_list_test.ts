@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
-import { TABLE_ROWS_MAX } from '../../../../src/http/limits.ts'
+import { TABLE_PIECE_ROWS } from '../../../../src/http/limits.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { fundBank, tokenCreationCode } from '../../../devnet/contracts.ts'
@@ -101,7 +101,10 @@ describe('a wallet to which thousands of spam positions were mailed', () => {
       found.push(...getIds(answer))
     }
     expect(found).toEqual(open)
-    const whole = await callRoute(createListRoute(), { query: `wallet=${victim}`, rowsMax: TABLE_ROWS_MAX })
+    const whole = await callRoute(createListRoute(), {
+      query: `wallet=${victim}`,
+      rows: { page: 1, limit: TABLE_PIECE_ROWS },
+    })
     expect((whole.reply.data as { token_id: string }[]).map(({ token_id }) => token_id)).toEqual(open)
     expect(whole.credits).toBe(2 * open.length)
     const inactive = await list('&status=inactive&limit=25')

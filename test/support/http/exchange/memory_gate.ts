@@ -167,3 +167,10 @@ function findRefusal(
   if (disabled !== undefined) return disabled
   return admitted >= organization.limit ? 'RATE_LIMIT_EXCEEDED' : undefined
 }
+
+/** Sets the balance of the organization that has the key `good`. */
+export function setCredits({ organizations }: MemoryGate, credits: bigint): void {
+  const organization = organizations.get('good')
+  if (organization === undefined) throw new Error('Cannot find the organization')
+  organization.credits = credits
+}

@@ -1,21 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { TABLE_ROWS_MAX } from '../../../../src/http/limits.ts'
 import { findCsvTable } from '../../../../src/http/route/csv.ts'
 import { defineRoute } from '../../../../src/http/route/route.ts'
 import { createClient } from '../../../support/client.ts'
-import type { MemoryGate } from '../../../support/http/exchange/memory_gate.ts'
+import { setCredits } from '../../../support/http/exchange/memory_gate.ts'
 import { createFixture, WALLET } from '../../../support/http/fixture.ts'
 
 const LIST = `/v1/positions/uniswap-v3?wallet=${WALLET}`
 const ITEM = '/v1/positions/uniswap-v3/5'
 const CSV = 'text/csv; charset=utf-8; header=present'
-
-function setCredits({ organizations }: MemoryGate, credits: bigint): void {
-  const organization = organizations.get('good')
-  if (organization === undefined) throw new Error('Cannot find the organization')
-  organization.credits = credits
-}
 
 describe('a list as CSV', () => {
   test.each([
@@ -66,26 +59,6 @@ describe('a list as CSV', () => {
     // A page named in other letters is a page.
     const page = await call(`${LIST}&%6cimit=3&format=csv`, { key: 'good' })
     expect(page.text.split('\r\n')).toHaveLength(5)
-  })
-
-  test('with more rows than a table may have ends there, and leads on by pages without a gap', async () => {
-    const { app, gate, happenings } = createFixture()
-    happenings.total = TABLE_ROWS_MAX + 30
-    setCredits(gate, 10_000n)
-    const call = createClient(app.handler)
-    const sizes: number[] = []
-    const ids: string[] = []
-    for (let path: string | undefined = `${LIST}&format=csv`; path !== undefined; ) {
-      const { text, headers } = await call(path, { key: 'good' })
-      const rows = text.split('\r\n').slice(1, -1)
-      sizes.push(rows.length)
-      ids.push(...rows)
-      const next = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1]
-      path = next?.replace('http://test.local', '')
-    }
-    expect(sizes).toEqual([TABLE_ROWS_MAX, 25, 5])
-    expect(ids).toEqual(Array.from({ length: TABLE_ROWS_MAX + 30 }, (_, index) => `${index + 1},1`))
-    expect(gate.rows.map((row) => row.creditsCharged)).toEqual(sizes.map((size) => 2 * size))
   })
 
   test('that costs more than the balance is 402, and no row leaves', async () => {
