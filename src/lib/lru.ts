@@ -3,14 +3,10 @@ interface LruEntry<Value> {
   readonly weight: number
 }
 
-/** How many values a `set` examines: with two and more, a turn through all ends although each `set` adds one. */
-const SWEEP_MAX = 4
-
 /**
  * Creates a cache of at most `entriesMax` values with a total weight of at most `weightMax`; it evicts the least
- * recently used. A value heavier than `weightMax` is not stored. `isOver` says that a value will not be used again: each
- * `set` examines the next few values in turn and evicts such ones, so that dead values do not fill the cache, wherever
- * values with a longer life stand.
+ * recently used. A value heavier than `weightMax` is not stored. `isOver` says that a value will not be used again: such
+ * values are evicted whenever as many were set as lived the last time, wherever those with a longer life stand.
  */
 export function createLru<Value, Key = string>(options: {
   readonly entriesMax: number
@@ -18,28 +14,23 @@ export function createLru<Value, Key = string>(options: {
   readonly getWeight?: (value: Value, key: Key) => number
   readonly isOver?: (value: Value) => boolean
 }) {
-  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, getWeight = () => 0, isOver = () => false } = options
+  const { entriesMax, weightMax = Number.POSITIVE_INFINITY, getWeight = () => 0, isOver } = options
   // A Map keeps the order of insertion: the most recently used is last.
   const entries = new Map<Key, LruEntry<Value>>()
   let totalWeight = 0
-  let turn = { values: entries.entries(), left: 0 }
+  let setsUntilSweep = 0
 
   function drop(key: Key): void {
     totalWeight -= entries.get(key)?.weight ?? 0
     entries.delete(key)
   }
 
-  /** Examines the next values of a turn. It ends after as many as there were: values in use move on before it. */
-  function sweep(): void {
-    for (let count = 0; count < SWEEP_MAX; count++) {
-      const next = turn.left-- > 0 ? turn.values.next() : undefined
-      if (next === undefined || next.done === true) {
-        turn = { values: entries.entries(), left: entries.size }
-        return
-      }
-      const [key, { value }] = next.value
+  /** Evicts what is over. No iterator is kept between two calls: it would keep every table that the map has outgrown. */
+  function sweep(isOver: (value: Value) => boolean): void {
+    for (const [key, { value }] of entries) {
       if (isOver(value)) drop(key)
     }
+    setsUntilSweep = entries.size
   }
 
   return {
@@ -57,7 +48,7 @@ export function createLru<Value, Key = string>(options: {
       if (weight > weightMax) return
       entries.set(key, { value, weight })
       totalWeight += weight
-      sweep()
+      if (isOver !== undefined && --setsUntilSweep <= 0) sweep(isOver)
       for (const oldest of entries.keys()) {
         if (entries.size <= entriesMax && totalWeight <= weightMax) break
         drop(oldest)
