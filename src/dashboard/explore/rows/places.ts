@@ -23,9 +23,10 @@ export function usePlaces(rows: readonly WalletRow[], order: Order) {
   const leave = () => setDeparture((count) => count + 1)
   const listProps = {
     ref: list,
-    // Unlike a move, an element that comes to lie under a pointer at rest is no visit.
-    onPointerMove() {
-      hasPointer.current = true
+    // A pointer at rest, under which a row comes to lie, is no visit. Nor is a finger: it would leave, and rows be sorted, before
+    // its tap arrives; the focus holds them from the tap on.
+    onPointerMove({ pointerType }: PointerEvent) {
+      if (pointerType !== 'touch') hasPointer.current = true
     },
     onPointerLeave() {
       hasPointer.current = false
