@@ -101,10 +101,28 @@ export async function openLink(page: Page, address: string, { areCardsOpen = tru
 /** What stands for an answer that is to come. */
 const AWAITED = '[data-settled="false"], [aria-busy="true"], .skeleton, .preparing, .waiting'
 
-/** Waits until every answer that Explore asked for has come: until then rows change places and figures. */
+/** Chains that every scene serves, in the list of what could not be read. */
+const SERVED = /^(?:Ethereum|Solana)\b/
+const TRIES_MAX = 5
+
+/**
+ * Waits until every answer that Explore asked for has come: until then rows change places and figures. What a busy machine could
+ * not answer in time is read again, as a reader would.
+ */
 export async function settle(page: Page): Promise<void> {
-  await page.locator('[data-settled="true"]').first().waitFor()
-  await page.locator(AWAITED).first().waitFor({ state: 'detached' })
+  const late = page.locator('.away li').filter({ hasText: SERVED })
+  for (let tries = 0; ; tries++) {
+    await page.locator('[data-settled="true"]').first().waitFor()
+    await page.locator(AWAITED).first().waitFor({ state: 'detached' })
+    const reasons = await late.allTextContents()
+    if (reasons.length === 0 || tries === TRIES_MAX) return
+    console.log(`read again: ${reasons.join('; ')}`)
+    const notice = page.locator('.away').filter({ has: page.locator('li').filter({ hasText: SERVED }) })
+    await notice
+      .first()
+      .getByRole('button', { name: /^Try (?:all )?again$/ })
+      .click()
+  }
 }
 
 /** Returns the next success of a route whose answer the page shows: another reading may be of other blocks and histories. */

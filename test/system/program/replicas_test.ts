@@ -172,7 +172,7 @@ describe('a rolling restart', async () => {
     expect(Number(shown.balance)).toBe(GRANTED - counts.answered)
     for (const each of news) await each.stop()
     console.log(`rolling upgrade: ${counts.answered} answers, ${counts.late} late`)
-  }, 120_000)
+  }, 300_000)
 
   test('an incompatible newer release makes the old processes unready, with the reason', async () => {
     const next = await nextRelease('alter table organization add column rolled text;\n')
