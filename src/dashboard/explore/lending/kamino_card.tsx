@@ -66,7 +66,7 @@ function Yield({ data }: { data: KaminoYield }) {
       {data.incomplete.map(({ what, amount, why }) => (
         <p class="edge soft">
           Without {what}
-          {amount && `, of ${amount}`}: {why}
+          {amount && `, ${amount} of it`}: {why}
         </p>
       ))}
     </>

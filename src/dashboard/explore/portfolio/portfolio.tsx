@@ -97,8 +97,8 @@ function Worth({ atSec, balance, context, query, again }: WorthProps) {
           <ul class="soft incomplete">
             {balance.incomplete.map(({ what, amount, why }) => (
               <li>
-                {amount === null ? '' : `${amount} `}
-                {what}: {why}
+                Without {what}
+                {amount !== null && `, ${amount} of it`}: {why}
               </li>
             ))}
           </ul>
