@@ -10,7 +10,7 @@ import { createNamedReader } from './read/named.ts'
 import type { Position } from './read/position.ts'
 import type { UniswapV4Deployment } from './table.ts'
 
-/** Positions of one read, whose calls are bundled eight to a request, and concurrent reads. */
+/** Positions of one request, and concurrent ones. */
 const CHUNKS = { size: 100, runningMax: 3 } as const
 
 /** Positions whose withdrawals are executed in one read, those of each owner in a call of their own. */

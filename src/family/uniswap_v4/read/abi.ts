@@ -12,6 +12,9 @@ const MANAGERS = '(address positions, address pools) managers'
 const LIST = toFunctionSelector(
   `list(address wallet, bytes ids, uint256 idBytes, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
 )
+const NAMED = toFunctionSelector(
+  `named(bytes ids, uint256 idBytes, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
+)
 const ONE = toFunctionSelector(`one(uint256 id, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
@@ -27,11 +30,29 @@ export function encodeList(
 ): Hex {
   const { positionManager, poolManager } = deployment
   const sources = encodePriceSources(prices)
+  const { packed, idBytes } = packIds(ids)
+  return encodeCall(LIST, wallet, packed, idBytes, positionManager, poolManager, sources, BigInt(bytesMax))
+}
+
+/** Encodes the call that reads the positions of ids, of any owner; `bytesMax` limits the answer, bytes. */
+export function encodeNamed(
+  { deployment, prices }: V4LensContracts,
+  { ids, bytesMax }: { readonly ids: readonly bigint[]; readonly bytesMax: number },
+): Hex {
+  const { positionManager, poolManager } = deployment
+  const { packed, idBytes } = packIds(ids)
+  const sources = encodePriceSources(prices)
+  return encodeCall(NAMED, packed, idBytes, positionManager, poolManager, sources, BigInt(bytesMax))
+}
+
+/** Packs ids: whole words would be most of the call data, and nodes charge gas for each byte. */
+function packIds(ids: readonly bigint[]) {
   const texts = ids.map((id) => id.toString(16))
-  // Packed: whole words would be most of the call data, and nodes charge gas for each byte.
   const idBytes = Math.ceil(Math.max(2, ...texts.map(({ length }) => length)) / 2)
-  const packed = encodeBytes(texts.map((text) => text.padStart(2 * idBytes, '0')).join(''))
-  return encodeCall(LIST, wallet, packed, BigInt(idBytes), positionManager, poolManager, sources, BigInt(bytesMax))
+  return {
+    packed: encodeBytes(texts.map((text) => text.padStart(2 * idBytes, '0')).join('')),
+    idBytes: BigInt(idBytes),
+  }
 }
 
 /** Encodes the call that reads the position of one id, of any owner. */
@@ -74,14 +95,12 @@ export interface RawRead<Position extends RawV4Brief = RawV4Position> {
   /** Number of requested ids that the answer covers. */
   readonly taken: number
   readonly manager: (typeof MANAGER_STATES)[number]
-  /** The wallet's balance by the manager; 0 if a single id was requested. */
+  /** The wallet's balance by the manager; 0 if ids of any owner were requested. */
   readonly balance: bigint
   readonly tokens: readonly RawPricedToken[]
   readonly pools: readonly RawV4Pool[]
   readonly positions: readonly Position[]
   readonly broken: readonly BrokenPosition[]
-  /** Owner of the single requested position; undefined if it does not exist, and for a list. */
-  readonly owner: Address | undefined
 }
 
 /** Records decoded before other work may run. */
@@ -116,6 +135,8 @@ interface PositionRecord {
   readonly isOpen: boolean
   /** Returns the requested id at an index. */
   readonly getId: (index: number) => bigint
+  /** Undefined in a wallet's list. */
+  readonly owner?: Address | undefined
 }
 
 function* decode<Position extends RawV4Brief>(
@@ -144,12 +165,12 @@ function* decode<Position extends RawV4Brief>(
     else if (tag === 1) tokens.push(readPricedToken(from))
     else if (tag === 2) pools.push(readPool(from))
     else if (tag === 3) broken.push(readBroken(from, getId))
-    else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, getId }))
+    else if (tag === 4 || tag === 5) positions.push(read(from, { isOpen: tag === 4, getId, owner }))
     else if (tag === 6) owner = from.address()
     else throw new UpstreamError(`Cannot decode the lens: unknown record ${tag}`)
   }
   if (!from.isAtEnd()) throw new UpstreamError('Cannot decode the lens: bytes follow the end record')
-  return { block, taken, manager, balance, tokens, pools, positions, broken, owner }
+  return { block, taken, manager, balance, tokens, pools, positions, broken }
 }
 
 function readPool(from: LensCursor) {
@@ -179,8 +200,9 @@ function readBroken(from: LensCursor, getId: PositionRecord['getId']): BrokenPos
   return { tokenId, part }
 }
 
-function readPosition(from: LensCursor, { isOpen, getId }: PositionRecord) {
+function readPosition(from: LensCursor, { isOpen, getId, owner }: PositionRecord) {
   return {
+    owner,
     tokenId: getId(from.number(2)),
     pool: from.number(2),
     tickLower: readTick(from),

@@ -30,7 +30,7 @@ interface IPoolManager {
 ///             feeGrowthInside0LastX128, u256 feeGrowthInside1LastX128, then feeGrowthOutside0X128, feeGrowthOutside1X128
 ///             of the lower and of the upper tick
 ///   5 closed  like 4 up to tickUpper: it has no liquidity, and nothing is ever owed to it
-///   6 owner   address: of the one position that was asked about, before its other records
+///   6 owner   address: of the next position, where those of any owner are asked for, before its other records
 ///   0 end     nothing follows
 ///
 /// Ids that the wallet does not own have no record. A page ends early, and says so by `taken`, before gas or `bytesMax`
@@ -42,6 +42,8 @@ contract Lens is Positions {
     uint256 private constant POSITIONS_OFFSET = 6;
     /// Words of one position: its own three, and two of each tick.
     uint256 private constant WORDS = 7;
+    /// Length of the record of an owner.
+    uint256 private constant OWNER_BYTES = 21;
 
     /// Ids that are asked about: how many, the bytes of each, and where they stand in the call data.
     struct Ids {
@@ -115,14 +117,49 @@ contract Lens is Positions {
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
-        uint256 owner = ownerOf(asked, id);
-        if (owner != 0) {
-            put(page, 6, 1);
-            put(page, owner, 20);
-            position(page, asked, prices, 0, id);
-        }
+        positionOfAny(page, asked, prices, 0, id);
         page.taken = 1;
         end(page);
+    }
+
+    /// Writes the positions of the ids, of any owner. Each id has `idBytes` bytes.
+    function named(
+        bytes calldata ids,
+        uint256 idBytes,
+        Managers calldata managers,
+        PriceSources calldata prices,
+        uint256 bytesMax
+    ) external view {
+        uint256 count = ids.length / idBytes;
+        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
+        (Page memory page, Asked memory asked) = open(managers, count);
+        Limits memory limits = computeLimits(prices, bytesMax);
+        begin(page);
+        presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
+        put(page, 0, 32);
+        uint256 at = offsetOf(ids);
+        for (; page.taken < count; page.taken++) {
+            bool fits = page.cursor + OWNER_BYTES <= page.start + limits.bytesMax;
+            if (!fits || gasleft() < limits.gasDue) break;
+            positionOfAny(page, asked, prices, page.taken, idAt(at, idBytes));
+            at += idBytes;
+        }
+        end(page);
+    }
+
+    /// Writes the position of an id behind its owner; no record without an owner.
+    function positionOfAny(
+        Page memory page,
+        Asked memory asked,
+        PriceSources calldata prices,
+        uint256 index,
+        uint256 id
+    ) private view {
+        uint256 owner = ownerOf(asked, id);
+        if (owner == 0) return;
+        put(page, 6, 1);
+        put(page, owner, 20);
+        position(page, asked, prices, index, id);
     }
 
     /// Answers, and never returns.

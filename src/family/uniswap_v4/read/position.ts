@@ -26,7 +26,7 @@ export interface ListedPosition extends BriefPosition {
 }
 
 /** A position with all inputs of its figures, at one block. */
-export interface Position extends BriefPosition, Omit<RawV4Position, keyof BriefPosition> {
+export interface Position extends BriefPosition, Omit<RawV4Position, keyof BriefPosition | 'owner'> {
   readonly deployment: UniswapV4Deployment
   readonly owner: Address
   /** Currency 0 of the pool's key; the native token is the zero address. */
@@ -52,6 +52,7 @@ interface InterpretOptions {
   readonly classifyToken: SpamFilter['classify']
   /** `included` lists positions even if their tokens are spam. */
   readonly spam: 'apart' | 'included'
+  /** Of positions that were read without their own. */
   readonly owner: Address
 }
 
@@ -88,7 +89,7 @@ function createPositionFactory(
   const getParts = priceParts(prices, ({ token0: _, token1: __, ...pool }: RawV4Pool): V4Pool => pool)
   const make = (raw: RawV4Position, parts: PositionParts<RawV4Pool>): Position => {
     const { spam } = parts
-    const position = { ...raw, ...getParts(parts), chainId: chain.id, deployment, owner }
+    const position = { ...raw, ...getParts(parts), chainId: chain.id, deployment, owner: raw.owner ?? owner }
     return spam === undefined ? position : { ...position, spam }
   }
   return { make, partsOf: getParts }

@@ -10,7 +10,7 @@ import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import { joinPages } from '../../liquidity/list/records.ts'
 import type { FamilyTarget } from '../../moment.ts'
 import type { UniswapV4Deployment } from '../table.ts'
-import { decodeLens, decodeList, encodeList, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
+import { decodeLens, decodeList, encodeList, encodeNamed, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret, interpretList, type ListedPosition } from './position.ts'
 
@@ -43,10 +43,8 @@ export interface V4LensQueryContext {
   readonly spam: 'apart' | 'included'
 }
 
-interface SingleQueryContext extends Omit<V4LensQueryContext, 'spam'> {
-  /** @default {false} */
-  readonly mustAnswer?: boolean
-}
+/** Positions that were asked for by their ids are told apart from no spam. */
+type NamedQueryContext = Omit<V4LensQueryContext, 'spam'>
 
 /** A wallet, and ids that may be its positions. */
 interface WalletIds {
@@ -102,21 +100,47 @@ export async function readOwned(
 }
 
 /**
- * Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`;
- * `mustAnswer`: also if the manager is not deployed at a past block.
+ * Reads the positions of ids, of any owner, spam included, in pages at one block. Throws `ContractUnresponsiveError` as
+ * `readOwned`, and if the manager is not deployed at the block.
  */
+export async function readNamed(
+  { mode, call, ...paging }: LensAccess,
+  ids: readonly bigint[],
+  { chain, deployment, classifyToken }: NamedQueryContext,
+): Promise<ChainRead> {
+  const subject = { deployment, prices: getPriceSources(chain) }
+  const pages = await readPages<RawRead>({
+    ...paging,
+    pageSize: PAGE_SIZES[mode],
+    countMin: ids.length,
+    async read({ start, end, block }) {
+      const pageIds = ids.slice(start, end)
+      const data = encodeNamed(subject, { ids: pageIds, bytesMax: PAGE_BYTES_MAX })
+      return await runCooperatively(decodeLens(await call({ data, block, isLight: start === 0 }), pageIds))
+    },
+    count: () => ids.length,
+  })
+  const read = joinPages(pages)
+  checkManager(read, { deployment, isPast: false })
+  return await runCooperatively(
+    interpret(read, { chain, deployment, classifyToken, spam: 'included', owner: zeroAddress }),
+  )
+}
+
+/** Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`. */
 export async function readSingle(
   { call, at, observeBlock }: LensAccess,
   tokenId: bigint,
-  { chain, deployment, classifyToken, mustAnswer = false }: SingleQueryContext,
+  { chain, deployment, classifyToken }: NamedQueryContext,
 ): Promise<ChainRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const data = encodeOne(subject, tokenId)
   const read = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
   observeBlock(read.block)
-  checkManager(read, { deployment, isPast: at !== undefined && !mustAnswer })
-  const owner = read.owner ?? zeroAddress
-  return await runCooperatively(interpret(read, { chain, deployment, classifyToken, spam: 'included', owner }))
+  checkManager(read, { deployment, isPast: at !== undefined })
+  return await runCooperatively(
+    interpret(read, { chain, deployment, classifyToken, spam: 'included', owner: zeroAddress }),
+  )
 }
 
 /** Throws `ContractUnresponsiveError` if the manager does not answer; at a past block it may not be deployed yet. */

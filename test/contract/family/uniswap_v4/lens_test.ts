@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, type Hex, zeroAddress } from 'viem'
-import { decodeLens as decode, decodeList, encodeList, encodeOne } from '../../../../src/family/uniswap_v4/read/abi.ts'
+import {
+  decodeLens as decode,
+  decodeList,
+  encodeList,
+  encodeNamed,
+  encodeOne,
+} from '../../../../src/family/uniswap_v4/read/abi.ts'
 import { LENS_RUNTIME } from '../../../../src/family/uniswap_v4/read/lens_artifact.ts'
 import type { PriceSources } from '../../../../src/finance/price/price_sources.ts'
 import { UpstreamError } from '../../../../src/lib/error.ts'
@@ -154,15 +160,32 @@ describe('the lens', () => {
     const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)), [id])
     const [id = 0n] = ids
     const found = await one(id)
-    expect([found.owner, ...found.positions.map(({ tokenId }) => tokenId)]).toEqual([WALLET, id])
+    expect(found.positions.map(({ owner, tokenId }) => [owner, tokenId])).toEqual([[WALLET, id]])
     for (const none of [0n, burned, 10n ** 30n, 2n ** 256n - 1n]) {
-      const { owner, positions, broken, manager } = await one(none)
-      expect({ owner, positions, broken, manager }).toEqual({
-        owner: undefined,
-        positions: [],
-        broken: [],
-        manager: 'answers',
-      })
+      const { positions, broken, manager } = await one(none)
+      expect({ positions, broken, manager }).toEqual({ positions: [], broken: [], manager: 'answers' })
+    }
+  })
+
+  test('reads positions by their ids, each with its owner, in one call, for at most 26,000 gas each', async () => {
+    const strange = [0n, burned, 10n ** 30n, 2n ** 256n - 1n]
+    const asked = [...strange, ...ids.slice(0, 200), closed]
+    const data = encodeNamed(SUBJECT, { ids: asked, bytesMax: BYTES_MAX })
+    const { positions, broken, taken } = decodeLens(await call(data), asked)
+    expect({ taken, broken }).toEqual({ taken: asked.length, broken: [] })
+    expect(positions.map(({ owner, tokenId }) => [owner, tokenId])).toEqual([
+      ...ids.slice(0, 200).map((id) => [WALLET, id]),
+      [OTHER, closed],
+    ])
+    // But for owners, the wallet's own list is the same.
+    const listed = decodeLens(await call(list(ids.slice(0, 200)))).positions
+    expect(positions.slice(0, 200)).toEqual(listed.map((each) => ({ ...each, owner: WALLET })))
+    expect((await measureGas(data)) / asked.length).toBeLessThan(26_000)
+    for (const bytesMax of [4_000, 8_000]) {
+      const answer = await call(encodeNamed(SUBJECT, { ids, bytesMax }))
+      const page = decodeLens(answer)
+      expect(answer.length / 2 - 1).toBeLessThanOrEqual(bytesMax)
+      expect([page.taken > 0, page.taken < COUNT, page.positions.length]).toEqual([true, true, page.taken])
     }
   })
 

@@ -171,16 +171,17 @@ describe('confirm()', () => {
     await expect(asked).rejects.toThrow('does not answer')
   }, 30_000)
 
-  test('reads fifty positions with less than ten requests', async () => {
+  test('reads a hundred positions, and what the last one is worth, with four requests', async () => {
     const place = { client, block: await readNewestBlock(devnet.rpc, 1) }
     const plain = [ids.get('plain'), ids.get('native'), ids.get('protocolFee'), closed, burned]
     const many = [
       ...plain.map((id) => id ?? 0n),
-      ...Array.from({ length: 45 }, (_, index) => 10n ** 20n + BigInt(index)),
+      ...Array.from({ length: 95 }, (_, index) => 10n ** 20n + BigInt(index)),
     ]
     requests.length = 0
-    await watcher.confirm(many.map(toSubject), place, patient)
-    expect(requests.length).toBeLessThan(10)
+    const confirmed = await watcher.confirm(many.map(toSubject), place, patient)
+    expect(requests.length).toBeLessThan(5)
+    expect(confirmed.map((each) => each === 'gone')).toEqual(many.map((_, index) => index > 3))
   }, 30_000)
 })
 
