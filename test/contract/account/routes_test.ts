@@ -5,6 +5,7 @@ import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { usageRoutes } from '../../../src/account/routes.ts'
 import type { Database } from '../../../src/db/database.ts'
+import { TABLE_PIECE_ROWS } from '../../../src/http/limits.ts'
 import { openapiDocument } from '../../../src/http/openapi/document.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { createRouteTable } from '../../../src/http/route/route_table.ts'
@@ -104,6 +105,22 @@ test('GET /v1/usage/logs shows the own requests newest first, for 1 credit, and 
   const next = await call(PATH, { key: account.key })
   expect(next.body.data[0]).toMatchObject({ path: PATH, status_code: 200, credits_charged: 1 })
   expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 3, logged: 4 })
+})
+
+test('as a table has every row once, though the table itself adds rows, and is charged exactly for each piece', async () => {
+  const account = await createAccount(db)
+  const total = 2 * TABLE_PIECE_ROWS + 7
+  const from = Date.now() - 3_600_000
+  const rows = Array.from({ length: total }, (_, latencyMs) =>
+    settlement(account.caller, { requestedAtMs: from + latencyMs, status: 404, credits: 0, latencyMs }),
+  )
+  await Promise.all(rows.map((row) => gate.settle(row)))
+  const { status, text, headers } = await call(`${PATH}?format=csv`, { key: account.key })
+  const [names = '', ...lines] = text.split('\r\n').slice(0, -1)
+  const place = names.split(',').indexOf('latency_ms')
+  expect([status, headers.get('x-total-count')]).toEqual([200, String(total)])
+  expect(lines.map((line) => Number(line.split(',')[place]))).toEqual(rows.map(({ latencyMs }) => latencyMs).reverse())
+  expect(await readBooks(db, account.organizationId)).toMatchObject({ charged: 3, logged: total + 3, balance: 997 })
 })
 
 test('range, from and to choose the time; the default is the last 24 hours', async () => {
