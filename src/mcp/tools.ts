@@ -294,7 +294,7 @@ const BRIEF: ReadonlyMap<string, string> = new Map([
   ['at_block', 'Past block; needs chain_id.'],
   ['at_time', 'Past moment, Unix seconds or ISO 8601.'],
   ['receipt', 'Adds a receipt, 2 credits.'],
-  ['currency', 'Adds figures in it, such as EUR.'],
+  ['currency', 'Figures in EUR, …'],
   ['tokens', 'Up to 100 further token addresses, separated by commas; needs chain_id.'],
   ['target_health_factor', 'Health factor that safe amounts leave.'],
   ['page', 'Page.'],

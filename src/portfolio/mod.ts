@@ -2,6 +2,7 @@ import { SOLANA_CHAIN_ID } from '../chain/solana/client.ts'
 import type { BackgroundWork, ConfiguredFamily, FamilyServices, WatchableFamily } from '../family/contract.ts'
 import type { Watcher } from '../family/watch.ts'
 import { createRateReader, type RateReader } from '../finance/currency/rate.ts'
+import { createMidnightRateReader } from '../finance/currency/rates_at_midnights.ts'
 import { createPriceReader } from '../finance/price/past/price_reader.ts'
 import type { PriceMarket } from '../finance/price/table/kamino.ts'
 import { createPortfolioSnapshots } from '../finance/series/portfolio.ts'
@@ -91,7 +92,8 @@ function getReaders(setup: PortfolioSetup): Readers {
 function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers {
   const families = collectReaders(setup, (family) => family.holdings(setup))
   const { clients, db, clock } = services
-  const borrowedPrices = createBorrowedPriceReader({ clients, prices: createPriceReader({ db, clock }), clock })
+  const prices = createPriceReader({ db, clock })
+  const borrowedPrices = createBorrowedPriceReader({ clients, prices, clock })
   const reader = createAssetReader({ families: families.map((family) => family.reader), borrowedPrices, clock })
   const accountReader = createAccountReader(setup, services)
   const listFamilies = (chainId: number) =>
@@ -102,6 +104,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
     )
   const listTokenLists = (chainId: number) => clients.get(chainId)?.chain.tokens.names ?? []
   const snapshots = createPortfolioSnapshots(services)
+  const rates = createMidnightRateReader({ clients, prices, clock })
   const portfolio = {
     listFamilies: (chainId: number) =>
       chainId === SOLANA_CHAIN_ID ? (accountReader?.families ?? []) : listFamilies(chainId),
@@ -110,7 +113,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
   }
   const isRecorded = services.testimony !== undefined
   const wallets = createWalletReader({ clients, reader, solana: accountReader?.reader, clock })
-  const snapshotReader = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots })
+  const snapshotReader = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots, rates })
   return {
     portfolio: { ...portfolio, reader: wallets },
     overviews: createOverviewReader({

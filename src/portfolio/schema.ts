@@ -53,6 +53,14 @@ export const amountFields = {
 /** An amount of a token. */
 export const amount = named('Amount', 'An amount of a token', v.strictObject(amountFields))
 
+const fxFields = {
+  currency: withWords('The currency, ISO 4217', v.picklist(CURRENCIES)),
+  market: withWords(
+    "Whose hours the feed keeps: forex rests from Friday evening to Sunday evening in New York, forex_brl and such with their country's market; a rate is old by then",
+    v.string(),
+  ),
+}
+
 /** Field of an answer whose figures are told in a currency too. */
 export const fxField = {
   fx: v.optional(
@@ -60,13 +68,10 @@ export const fxField = {
       'ExchangeRate',
       'Only with currency: the rate by which figures were converted',
       v.strictObject({
-        currency: withWords('The currency, ISO 4217', v.picklist(CURRENCIES)),
+        currency: fxFields.currency,
         rate: withWords('US dollars per unit of the currency, all digits', text(DECIMAL)),
         as_of: withWords('When its feed last answered, Unix seconds', nonNegativeInteger),
-        market: withWords(
-          "Whose hours the feed keeps: forex rests from Friday evening to Sunday evening in New York, forex_brl and such with their country's market; a rate is old by then",
-          v.string(),
-        ),
+        market: fxFields.market,
         stale: withWords("True if it is older than the feed's heartbeat allows; it is used all the same", v.boolean()),
         chain_id: chainId,
       }),
@@ -172,7 +177,20 @@ export const snapshotsOutput = v.strictObject({
         nonNegativeInteger,
         v.description('Rows that are not counted because they have no price, for whatever reason'),
       ),
+      fx_rate: v.optional(
+        withWords(
+          'Only with currency: US dollars per unit of it at the midnight, all digits; null where its feed told none yet',
+          v.nullable(text(DECIMAL)),
+        ),
+      ),
     }),
+  ),
+  fx: v.optional(
+    named(
+      'MidnightExchange',
+      'Only with currency: by which feed figures were converted',
+      v.strictObject({ currency: fxFields.currency, market: fxFields.market, chain_id: chainId }),
+    ),
   ),
 })
 

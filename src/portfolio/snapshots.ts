@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import type { Address, Hex } from 'viem'
 import { QUORUM } from '../chain/past/quorum.ts'
 import type { ChainPrices, FinanceClient } from '../finance/chain.ts'
+import type { MidnightRateReader } from '../finance/currency/rates_at_midnights.ts'
+import type { Currency } from '../finance/currency/table.ts'
 import { formatUsdE6 } from '../finance/figure.ts'
 import { toDatedClient } from '../finance/price/past/dated_client.ts'
 import { PRICE_RULE_REVISION } from '../finance/price/pool/pool_price.ts'
@@ -30,6 +32,8 @@ export interface SnapshotQuery {
   readonly includeUnlisted: boolean
   /** Number of latest midnights. */
   readonly days: number
+  /** Currency of which the rate at each midnight is read too. */
+  readonly currency?: Currency | undefined
 }
 
 /** The value of a wallet at a midnight. */
@@ -59,8 +63,9 @@ export function createSnapshotReader(options: {
   /** Lists what is read on a chain: the families by name, each with its deployments. */
   readonly listDeployments: (chainId: number) => readonly string[]
   readonly snapshots: PortfolioSnapshots
+  readonly rates: MidnightRateReader
 }) {
-  const { clients, reader, borrowedPrices, listDeployments, snapshots } = options
+  const { clients, reader, borrowedPrices, listDeployments, snapshots, rates } = options
 
   function createTarget(
     client: FinanceClient,
@@ -75,10 +80,10 @@ export function createSnapshotReader(options: {
     /**
      * Returns a snapshot for each midnight from the first one at which the wallet had anything, counted or not, oldest
      * first; whether one endpoint alone gave some of them; and the day of the first snapshot, days since the epoch, if
-     * no endpoint has the state of earlier ones.
-     * Throws like `SnapshotSeries.of` and `AssetReader.read`.
+     * no endpoint has the state of earlier ones. With a currency its rates are those of the same midnights.
+     * Throws like `SnapshotSeries.of`, `AssetReader.read` and `MidnightRateReader.read`.
      */
-    async readSnapshots({ wallet, chainId, tokens, includeUnlisted, days }: SnapshotQuery, work: Work) {
+    async readSnapshots({ wallet, chainId, tokens, includeUnlisted, days, currency }: SnapshotQuery, work: Work) {
       const client = clients.get(chainId)
       if (client === undefined)
         throw new CodedError('INVALID_PARAMETER', `Cannot read chain ${chainId}: it is not served`)
@@ -90,12 +95,14 @@ export function createSnapshotReader(options: {
       const firstDay = answeredDays.find(({ rows }) => rows > 0)
       const fromDay = Math.max(today - days + 1, firstDay?.day ?? today + 1)
       const shown = answeredDays.filter(({ day }) => day >= fromDay)
-      const blocks = await snapshots.readBlocks(
-        target,
-        shown.map(({ day }) => day),
-        work,
-      )
+      const shownDays = shown.map(({ day }) => day)
+      const blocks = await snapshots.readBlocks(target, shownDays, work)
+      const readBlocks = (lender: FinanceClient) =>
+        lender.chain.id === chainId
+          ? Promise.resolve(blocks)
+          : snapshots.readBlocks({ client: toDatedClient(lender) }, shownDays, work)
       return {
+        ...(currency && { rates: await rates.read(currency, { chainId, readBlocks }, work) }),
         snapshots: shown.map(
           ({ day, witnesses, ...figures }, index): DaySnapshot => ({
             ...figures,

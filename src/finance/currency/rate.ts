@@ -48,18 +48,6 @@ export function createRateReader(options: {
   const { clients, clock } = options
   const blocks = createBlockFinder(clock)
 
-  /**
-   * Chooses whose feed tells the rate: that of the only chain of the answer, else Ethereum's, else that of the first chain
-   * that has one; chains that just failed come last.
-   */
-  function chooseLender(currency: Currency, { reads, unread }: RatedAnswer): FinanceClient | undefined {
-    const read = new Set(reads.map(({ chainId }) => chainId))
-    const own = read.size === 1 ? [...read] : []
-    const readable = [...own, LENDER_ID, ...read, ...clients.keys()].filter((chainId) => !unread.includes(chainId))
-    const lenders = [...readable, ...unread].flatMap((chainId) => clients.get(chainId) ?? [])
-    return lenders.find(({ chain }) => findFeed(chain.id, currency) !== undefined)
-  }
-
   /** Finds the lender's block: that of its own read, else the last one that is not later than any read. */
   function findBlock(lender: FinanceClient, { reads }: RatedAnswer, work: Work): Promise<PinnedBlock> {
     const own = reads.find(({ chainId }) => chainId === lender.chain.id)?.block
@@ -77,11 +65,7 @@ export function createRateReader(options: {
      * `UnavailableError` if it cannot be read.
      */
     async read(currency: Currency, answer: RatedAnswer, work: Work): Promise<ExchangeRate> {
-      const lender = chooseLender(currency, answer)
-      const row = lender && findFeed(lender.chain.id, currency)
-      if (lender === undefined || row === undefined) {
-        throw unservedError(currency, [...clients.keys()])
-      }
+      const { lender, feed: row } = chooseLender(clients, currency, answer)
       const { id: chainId, name } = lender.chain
       const place = `${name} (${chainId})`
       let block: PinnedBlock
@@ -112,6 +96,26 @@ export function createRateReader(options: {
       }
     },
   }
+}
+
+/**
+ * Chooses whose feed tells the rate: that of the only chain of the answer, else Ethereum's, else that of the first chain that
+ * has one; chains that just failed come last. Throws `CodedError` INVALID_PARAMETER if no served chain has a feed.
+ */
+export function chooseLender(
+  clients: ReadonlyMap<number, FinanceClient>,
+  currency: Currency,
+  { reads, unread }: Pick<RatedAnswer, 'reads' | 'unread'>,
+): { readonly lender: FinanceClient; readonly feed: UsdFeed } {
+  const read = new Set(reads.map(({ chainId }) => chainId))
+  const own = read.size === 1 ? [...read] : []
+  const readable = [...own, LENDER_ID, ...read, ...clients.keys()].filter((chainId) => !unread.includes(chainId))
+  for (const chainId of [...readable, ...unread]) {
+    const lender = clients.get(chainId)
+    const feed = lender && findFeed(chainId, currency)
+    if (lender !== undefined && feed !== undefined) return { lender, feed }
+  }
+  throw unservedError(currency, [...clients.keys()])
 }
 
 function findFeed(chainId: number, currency: Currency): UsdFeed | undefined {

@@ -72,7 +72,7 @@ export function createPortfolioSnapshots(services: {
   return {
     series: createSnapshotSeries({ findSeriesStart, midnights, store, taker, recheck: createRecheck(clock), clock }),
     /** Reads the blocks of midnights. Throws as `Midnights.findBlock`. */
-    async readBlocks({ client }: PortfolioTarget, days: readonly number[], work: Work) {
+    async readBlocks({ client }: Pick<PortfolioTarget, 'client'>, days: readonly number[], work: Work) {
       const [from = 0, to = -1] = [days[0], days.at(-1)]
       await midnights.load(client, { from, to })
       return await Promise.all(days.map((day) => midnights.findBlock(client, day, work)))

@@ -31,6 +31,7 @@ export function getUnit(name: string, format: string): string {
   const [, unit] = UNITS.find(([digits]) => digits.test(format)) ?? []
   if (unit !== undefined) return unit
   if (/usd$/.test(name)) return 'US dollars'
+  if (/^(fx_)?rate$/.test(name)) return 'US dollars per unit of the currency'
   return /^(current|lower|upper)$/.test(name) ? 'whole tokens of the other' : 'whole tokens'
 }
 

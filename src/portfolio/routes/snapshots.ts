@@ -5,6 +5,7 @@ import { defineRoute, type Route } from '../../http/route/route.ts'
 import { presentSnapshot } from '../present.ts'
 import { snapshotsOutput } from '../schema.ts'
 import { SNAPSHOTS_DEFAULT, SNAPSHOTS_MAX, type SnapshotReader } from '../snapshots.ts'
+import { addMidnightRates, midnightCurrencyParameter, presentMidnightRates } from './currency.ts'
 import { portfolioParameters, tokensRule } from './input.ts'
 import type { PortfolioOptions } from './rows.ts'
 
@@ -30,7 +31,12 @@ export function snapshotsRoute({
     summary: 'Daily snapshots of a wallet on one chain: what it was worth at each UTC midnight.',
     description: DESCRIPTION,
     input: v.pipe(
-      v.object({ ...portfolioParameters(chainIds), chain_id: configuredChainId(chainIds), max_snapshots: days }),
+      v.object({
+        ...portfolioParameters(chainIds),
+        chain_id: configuredChainId(chainIds),
+        max_snapshots: days,
+        ...midnightCurrencyParameter,
+      }),
       tokensRule(nativeDoubles),
     ),
     output: snapshotsOutput,
@@ -38,11 +44,13 @@ export function snapshotsRoute({
     feature: 'snapshots',
     headers: { [FROM]: 'First day of the series, if the endpoints do not reach back to the first one asked for.' },
     charge: { credits: 5, per: PER_CALL },
-    read({ wallet, chain_id: chainId, tokens = [], include_unlisted: includeUnlisted, max_snapshots }, { work }) {
-      return snapshots().readSnapshots({ wallet, chainId, tokens, includeUnlisted, days: max_snapshots }, work)
+    read({ wallet, chain_id: chainId, tokens = [], include_unlisted, max_snapshots: span, currency }, { work }) {
+      const query = { wallet, chainId, tokens, includeUnlisted: include_unlisted, days: span, currency }
+      return snapshots().readSnapshots(query, work)
     },
-    present: ({ snapshots: snapshotsShown, isUnwitnessed, cutAt }, { chain_id: chainId }) => ({
-      data: snapshotsShown.map(presentSnapshot),
+    present: ({ snapshots: snapshotsShown, isUnwitnessed, cutAt, rates }, { chain_id: chainId }) => ({
+      data: addMidnightRates(snapshotsShown.map(presentSnapshot), rates),
+      ...(rates && { fx: presentMidnightRates(rates) }),
       asOf: snapshotsShown.slice(-1).map(({ blockNumber }) => ({ chainId, blockNumber })),
       ...(isUnwitnessed && { unwitnessed: [chainId] }),
       ...(cutAt === undefined ? {} : { headers: { [FROM.toLowerCase()]: formatDay(cutAt) } }),

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Address, type Hex, isAddressEqual } from 'viem'
+import { type Address, type Hex, isAddressEqual, parseAbi } from 'viem'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
 import type { HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
+import { createMidnightRateReader } from '../../../src/finance/currency/rates_at_midnights.ts'
+import { CURRENCY_FEED_ROWS } from '../../../src/finance/currency/table.ts'
 import { createPriceReader } from '../../../src/finance/price/past/price_reader.ts'
 import { createPortfolioSnapshots } from '../../../src/finance/series/portfolio.ts'
+import { openapiDocument } from '../../../src/http/openapi/document.ts'
+import { findCsvTable } from '../../../src/http/route/csv.ts'
 import { createWork, noteUnwitnessed } from '../../../src/lib/async/work.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, PendingError, UnavailableError } from '../../../src/lib/error.ts'
+import { formatExact } from '../../../src/lib/number/decimal.ts'
 import { createBorrowedPriceReader } from '../../../src/portfolio/read/borrowed_price.ts'
 import { type AssetReader, createAssetReader } from '../../../src/portfolio/read/read_chain.ts'
 import { createSnapshotReader } from '../../../src/portfolio/snapshots.ts'
@@ -18,10 +23,11 @@ import { usdToRaw } from '../../devnet/scenario.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createTestServices } from '../../support/family.ts'
+import { findMismatches } from '../../support/json_schema.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
 import { createLenientClock } from '../../support/test_clock.ts'
 import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
-import { countedClient, createPortfolio, listing } from './support.ts'
+import { countedClient, createPortfolio, e6, listing } from './support.ts'
 
 const DAY_SEC = 86_400
 const DAYS = 64
@@ -30,7 +36,10 @@ const BEGINS = 3
 const EMPTY = 30
 /** Midnights on which it has a snapshot: none follows the last day. */
 const TOLD = DAYS - 1 - BEGINS
-const CHAIN_ID = 10
+const CHAIN_ID = 8453
+/** The chain's own feed of euros, which stands from this day on and answers every fifth day. */
+const EUR = CURRENCY_FEED_ROWS[CHAIN_ID]?.find(([currency]) => currency === 'EUR')?.[1] ?? BANK
+const EUR_BEGINS = 10
 const WALLET = toWalletAddress('snapshots')
 const never = createWork(new AbortController().signal)
 
@@ -59,6 +68,11 @@ afterAll(async () => {
 async function pass(day: number): Promise<void> {
   nowSec += DAY_SEC
   await devnet.rpc.call('evm_setNextBlockTimestamp', nowSec)
+  if (day === EUR_BEGINS) {
+    await devnet.rpc.call('anvil_setCode', EUR, await devnet.client.getCode({ address: TOKENS.weth.feed }))
+  }
+  if (day >= EUR_BEGINS && day % 5 === 0)
+    await devnet.setFeed(EUR, { answer: 100_000_000n + BigInt(day) * 345_678n, updatedAtSec: BigInt(nowSec) })
   const tokens = Object.values(TOKENS)
   const token = tokens[day % tokens.length] ?? TOKENS.usdc
   const value = usdToRaw(token, 100 + day)
@@ -178,6 +192,65 @@ test('each snapshot is the balance of its midnight, from the first day with anyt
   expect((await ask(again.portfolio, '&max_snapshots=1')).data).toEqual(data.slice(-1))
   expect(again.requests.filter((method) => method === 'eth_call')).toEqual([])
 }, 120_000)
+
+test('in a currency each snapshot has the rate of its own block, stored for good, and none before there was one', async () => {
+  const { portfolio, requests } = portfolioOver()
+  const { data: dollars } = await askUntilRead(portfolio)
+  requests.length = 0
+  const { reply } = await portfolio.snapshots(`wallet=${WALLET}&chain_id=${CHAIN_ID}&max_snapshots=366&currency=EUR`)
+  expect(reply.fx).toEqual({ currency: 'EUR', market: 'forex', chain_id: CHAIN_ID })
+  const data = reply.data as readonly (WireSnapshot & Readonly<Record<string, string | null>>)[]
+  expect(data.length).toBe(TOLD)
+  const abi = parseAbi(['function latestRoundData() view returns (uint80, int256, uint256, uint256, uint80)'])
+  const read = async (blockNumber: bigint) => {
+    if ((await devnet.client.getCode({ address: EUR, blockNumber })) === undefined) return undefined
+    const round = await devnet.client.readContract({ address: EUR, abi, functionName: 'latestRoundData', blockNumber })
+    // It stands a while before its first answer.
+    return round[1] === 0n ? undefined : round[1]
+  }
+  const rates = await Promise.all(data.map(({ block_number }) => read(BigInt(block_number))))
+  expect(new Set(rates).size).toBeGreaterThan(10)
+  expect(rates.filter((rate) => rate === undefined).length).toBeGreaterThan(5)
+  for (const [index, { fx_rate, ...snapshot }] of data.entries()) {
+    const rate = rates[index]
+    expect(fx_rate).toBe(rate === undefined ? null : formatExact(rate, 8))
+    expect(findWrongCurrency(snapshot, rate)).toEqual([])
+  }
+  const withoutEuros = data.map(({ fx_rate: _, ...snapshot }) =>
+    Object.fromEntries(Object.entries(snapshot).filter(([name]) => !name.endsWith('_eur'))),
+  )
+  expect(withoutEuros).toEqual(dollars as never)
+
+  const document = JSON.parse(openapiDocument({ routes: portfolio.routes }))
+  const route = portfolio.routeAt('snapshots')
+  const { schema } = document.paths[route.path].get.responses[200].content['application/json']
+  const body = JSON.stringify({ data, fx: reply.fx, request_id: 'req_1' })
+  expect(findMismatches(schema, JSON.parse(body), document)).toEqual([])
+  const table = findCsvTable(route, { query: 'format=csv', accept: null })?.write(body)
+  const [names = [], ...rows] = (table?.body ?? '').split('\r\n').map((line) => line.split(','))
+  expect(names.slice(2, 4)).toEqual(['net_worth_usd', 'net_worth_eur'])
+  expect(rows[20]?.[3]).toBe(data[20]?.['net_worth_eur'] ?? '')
+  expect(table?.headers['x-fx']).toBe(`currency=EUR, market=forex, chain_id=${CHAIN_ID}`)
+
+  // After a restart only what is not final is read again.
+  const again = portfolioOver()
+  await again.portfolio.snapshots(`wallet=${WALLET}&chain_id=${CHAIN_ID}&max_snapshots=366&currency=EUR`)
+  const countCalls = (methods: readonly string[]) => methods.filter((method) => method === 'eth_call').length
+  expect(countCalls(requests)).toBeGreaterThan(40)
+  expect(countCalls(again.requests)).toBeLessThan(20)
+}, 60_000)
+
+/** Names of dollars without a sibling that is them ÷ the rate, to half a millionth; null without a rate. */
+function findWrongCurrency(snapshot: object, rate: bigint | undefined): string[] {
+  return Object.entries(snapshot).flatMap(([name, usd]) => {
+    if (!name.endsWith('_usd')) return []
+    const eur = Reflect.get(snapshot, name.replace(/usd$/, 'eur')) as string | null | undefined
+    if (usd === null || rate === undefined) return eur === null ? [] : [name]
+    if (typeof eur !== 'string') return [name]
+    const twice = 2n * (e6(eur) * rate - e6(usd) * 10n ** 8n)
+    return (twice < 0n ? -twice : twice) <= rate ? [] : [name]
+  })
+}
 
 test('an overview tells what has changed since the midnights nearest to 1 and 30 days ago', async () => {
   const fresh = await testDatabase()
@@ -432,9 +505,10 @@ test('a wallet with too much to sum fails alone, and none of its midnights is re
       },
     }
     const snapshots = createPortfolioSnapshots(services)
+    const rates = createMidnightRateReader({ clients: services.clients, prices, clock })
     const listDeployments = () => []
     const { clients } = services
-    const series = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots })
+    const series = createSnapshotReader({ clients, reader, borrowedPrices, listDeployments, snapshots, rates })
     const askFor = (wallet: Address) =>
       series.readSnapshots({ wallet, chainId: CHAIN_ID, tokens: [], includeUnlisted: false, days: 3 }, never)
     const [refused, told] = await Promise.allSettled([askFor(huge), askFor(WALLET)])

@@ -323,6 +323,21 @@ describe('figures in a currency', () => {
     )
   })
 
+  test('of a midnight have the rate of Ethereum at that midnight', async () => {
+    const portfolio = createPortfolioWith(createLender())
+    const midnightSec = (Math.floor(nowSec / DAY_SEC) + 1) * DAY_SEC
+    await tellRate(EUR, 111_111_111n, midnightSec - 10)
+    await tellPrice(3_000n, midnightSec - 8)
+    await mine(borrower, midnightSec - 5)
+    await tellRate(EUR, 125_000_000n, midnightSec + 10)
+    await mine(borrower, midnightSec + 10)
+    const query = `wallet=${HOLDER}&chain_id=${BORROWER_ID}&max_snapshots=1&currency=EUR`
+    const { data, fx } = (await portfolio.snapshots(query)).reply
+    expect(fx).toEqual({ currency: 'EUR', market: 'forex', chain_id: 1 })
+    expect(data).toMatchObject([{ timestamp: midnightSec, fx_rate: '1.11111111' }])
+    expect(findWrong(data, 'eur', 111_111_111n)).toEqual([])
+  })
+
   test('are none where nothing was read, and the answer says so without a rate', async () => {
     const portfolio = createPortfolioWith(createLender())
     const query = `wallet=${HOLDER}&chain_id=1&allow_partial=true`
