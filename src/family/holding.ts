@@ -33,8 +33,8 @@ export interface Holding {
   readonly refused?: HoldingExclusion | undefined
   /** What counts of it, if that is less than all: what can be paid out of it at the block. */
   readonly payable?: Payable | undefined
-  /** What all rows of it together can be paid at most, of whichever wallets: of a supply whose market may lack tokens. */
-  readonly pot?: Pot | undefined
+  /** Where a withdrawal of it takes tokens from, in its order: of a supply whose market may lack tokens. */
+  readonly sources?: readonly Source[] | undefined
   /** What a withdrawal of it alone pays at the block, if that is less than all; never of a debt. */
   readonly withdrawable?: Withdrawable | undefined
   /** Of a debt with a term: when it falls due, and whether it is safe. */
@@ -53,7 +53,13 @@ export interface DebtTerm {
   readonly liquidatableBecause: readonly LiquidationReason[]
 }
 
-/** What a market can pay out at the block, to all of its lenders together. */
+/**
+ * A place that a withdrawal takes tokens from. What it takes leaves all of these pots, as what a vault takes from a market
+ * leaves both the market and what the vault has there.
+ */
+export type Source = readonly Pot[]
+
+/** What can be paid out at the block to all rows together that take from it, of whichever wallets. */
 export interface Pot {
   /** Names it on its chain. */
   readonly key: string
@@ -61,6 +67,11 @@ export interface Pot {
   readonly amount: bigint
   /** Why the rest of a row is not counted. */
   readonly reason: NonNullable<Payable['reason']>
+}
+
+/** Names the tokens that a market of Morpho Blue can pay out, to its lenders and to the vaults that lend to it. */
+export function nameMarketPot(marketId: string): string {
+  return `morpho-blue:${marketId}`
 }
 
 /** The part of an amount that its market can pay out. */

@@ -32,7 +32,7 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
   const lent = {
     ...toRow(loan, credit, 'lent'),
     payable: toPayable(held),
-    pot: { key: `morpho-midnight:${marketId}`, amount: held.withdrawable, reason: 'at_maturity' as const },
+    sources: [[{ key: `morpho-midnight:${marketId}`, amount: held.withdrawable, reason: 'at_maturity' as const }]],
     withdrawable: computeWithdrawableCredit(credit, held),
     isCollateral: false,
   }

@@ -1,3 +1,4 @@
+import type { Address, Hex } from 'viem'
 import type { UsdAnswers } from '../../finance/price/price.ts'
 import type { VaultKind } from '../../finance/price/table/vaults.ts'
 import type { RawToken } from '../../finance/token/token.ts'
@@ -7,16 +8,26 @@ import { minBigint } from '../../lib/number/fixed_point.ts'
 /** What made a vault, by the factories; `erc4626`: none of them did. */
 export type VaultClass = 'erc4626' | 'metamorpho' | 'morpho_vault_v2'
 
+/** What a lender has in a place, and what can leave there, smallest units. */
+interface Lent {
+  readonly supplied: bigint
+  readonly liquidity: bigint
+}
+
+/** A market of Morpho Blue that a MetaMorpho lends to; its id in lower case. */
+export interface LentMarket extends Lent {
+  readonly id: Hex
+}
+
+/** Markets that a MetaMorpho withdraws from, in its order; undefined if it does not tell. */
+type Queue = readonly LentMarket[] | undefined
+
 /** What a Morpho Vault V2 withdraws through, and what that can pay; `unknown`: its code is not known. */
 export type Adapter =
   | { readonly kind: 'none' | 'unknown' }
-  | {
-      /** `market`: of Morpho Blue; `vault`: a MetaMorpho. */
-      readonly kind: 'market' | 'vault'
-      /** Assets that the adapter has there, and assets that can leave there, smallest units. */
-      readonly supplied: bigint
-      readonly liquidity: bigint
-    }
+  | (LentMarket & { readonly kind: 'market' })
+  /** Of a MetaMorpho. */
+  | (Lent & { readonly kind: 'vault'; readonly inner: Address; readonly queue: Queue })
 
 /** A vault as the lens tells it. */
 export interface RawVault {
@@ -32,6 +43,8 @@ export interface RawVault {
   /** Assets that a Morpho Vault V2 holds itself; undefined if the asset does not tell. */
   readonly idle?: bigint | undefined
   readonly adapter?: Adapter
+  /** Of a MetaMorpho. */
+  readonly queue?: Queue
 }
 
 /** What a wallet has in a vault, as the lens tells it. */

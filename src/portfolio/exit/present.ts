@@ -91,7 +91,7 @@ function classifyArrived(
     const amount = lines.get(row)?.arrived ?? 0n
     if (asset === undefined || amount === 0n) return []
     const refused = asset.refused?.reason === 'withdrawal_reverts' ? undefined : asset.refused
-    return [{ row, asset: { ...asset, amount, refused, payable: undefined } }]
+    return [{ row, asset: { ...asset, amount, refused, payable: undefined, sources: undefined } }]
   })
   const counted = classifyAssets(
     arrived.map(({ asset }) => asset),

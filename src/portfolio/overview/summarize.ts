@@ -3,7 +3,6 @@ import { sumE6 } from '../../finance/price/price.ts'
 import type { WithdrawalLimit } from '../../finance/withdrawable.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { classifyAssets } from '../sum/classify.ts'
-import { sharePots } from '../sum/pot.ts'
 import type { Row } from '../sum/row.ts'
 import { computeTotal, type Total } from '../sum/total.ts'
 import { type Earnings, summarizeEarnings } from './earnings.ts'
@@ -105,7 +104,10 @@ function sumAlone(reads: readonly WalletChain[], unsourced: ReadonlySet<number>)
 
 function classifyReads(reads: readonly WalletChain[]): OwnedRow[] {
   const owned = reads.flatMap(({ wallet, read }) => read.assets.map((asset) => ({ wallet, asset })))
-  const rows = classifyAssets(sharePots(owned.map(({ asset }) => asset)), { includeUnlisted: false })
+  const rows = classifyAssets(
+    owned.map(({ asset }) => asset),
+    { includeUnlisted: false },
+  )
   return rows.map((row, index) => ({ ...row, wallet: owned[index]?.wallet ?? '' }))
 }
 

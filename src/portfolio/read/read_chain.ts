@@ -373,7 +373,7 @@ export function toHeldAssets(
     }),
   )
   const positionAssets = rows.map((row): HeldAsset => {
-    const { kind, token, amount, refused, payable, pot, withdrawable, position, term, isCollateral } = row
+    const { kind, token, amount, refused, payable, sources, withdrawable, position, term, isCollateral } = row
     return {
       chainId: chain.id,
       kind,
@@ -383,7 +383,7 @@ export function toHeldAssets(
       isUnlisted: false,
       refused,
       payable,
-      pot,
+      sources,
       withdrawable,
       position,
       term,

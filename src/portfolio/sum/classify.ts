@@ -2,6 +2,7 @@ import { createBoundShare, type SharedAmount } from '../../finance/price/bound.t
 import { exactSum, type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import { type Decimal, formatFixed } from '../../lib/number/decimal.ts'
+import { sharePots } from './pot.ts'
 import {
   type HeldAsset,
   type Priced,
@@ -21,8 +22,8 @@ interface ClassifyOptions {
 
 /**
  * Converts assets to rows in their order, each with its verdict. A debt is counted whenever it has a price: reasons
- * against owning a token do not apply to owing it, and no bound does. Assets count as far as they can be paid out, and
- * those that a pool prices all together, over kinds and wallets, at most what is owed in the same token plus the bound
+ * against owning a token do not apply to owing it, and no bound does. Assets count as far as they can be paid out, those
+ * that are paid from the same tokens together, and those that a pool prices all together, over kinds and wallets, at most what is owed in the same token plus the bound
  * of its price. Refused amounts take no part: a third party could give the wallet such a position of any size, at no
  * cost.
  *
@@ -30,7 +31,8 @@ interface ClassifyOptions {
  * @source amount × price, a debt negative; bounded as `createBoundShare` says
  * @proof test/unit/portfolio/sum/classify_test.ts
  */
-export function classifyAssets(assets: readonly HeldAsset[], options: ClassifyOptions): Row[] {
+export function classifyAssets(held: readonly HeldAsset[], options: ClassifyOptions): Row[] {
+  const assets = sharePots(held)
   const shares = createShares(assets, options)
   return assets.map((asset) => {
     const { chainId, kind, token, amount, position, term, isCollateral, frozenAmount, slot, price } = asset

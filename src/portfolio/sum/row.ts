@@ -9,7 +9,7 @@ import type {
   HoldingExclusion,
   HoldingsSearch,
   Payable,
-  Pot,
+  Source,
 } from '../../family/holding.ts'
 import type { PositionOutlook } from '../../family/outlook.ts'
 import type { NoPrice, PriceMark, UsdPrice } from '../../finance/price/price.ts'
@@ -48,8 +48,8 @@ export interface HeldAsset {
   readonly price: Pricing
   /** What can be paid out of it at the block; absent: all of it. The rest is not counted, for the reason. */
   readonly payable?: Payable | undefined
-  /** What it shares with rows of other wallets that can be paid out at the block. */
-  readonly pot?: Pot | undefined
+  /** Where a withdrawal of it takes tokens from, in its order; other rows may share them. */
+  readonly sources?: readonly Source[] | undefined
   /** What a withdrawal of it alone pays at the block; absent: all of it. */
   readonly withdrawable?: Withdrawable | undefined
   /** True if the token is on no list. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Address } from 'viem'
+import { VAULTS } from '../../../src/family/vaults/mod.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { ADAPTIVE_CURVE, CALLS, type MorphoMarket, toMorphoMarket } from '../../devnet/morpho_blue/calls.ts'
@@ -7,6 +8,7 @@ import { morphoContracts } from '../../devnet/morpho_blue/compile.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../../devnet/morpho_blue/tools.ts'
 import { createRandom } from '../../devnet/random.ts'
+import { depositCalls, startMorphoVaults, withdrawCall } from '../../devnet/vaults/morpho.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import { newToken, pooledChain, toRaw } from '../finance/price/pool/world.ts'
@@ -53,11 +55,11 @@ function attacker(name: string): Address {
 }
 
 /** A market of the attacker's own, which lends dollars against his token, and a wallet that may borrow any sum there. */
-async function ownMarket(borrower: Address): Promise<MorphoMarket> {
+async function ownMarket(borrower: Address, lltvPct = 86n): Promise<MorphoMarket> {
   const codes = await morphoContracts()
   const oracle = await deployOracle({ rpc: devnet.rpc, send: devnet.send, codes }, ANY_SUM)
   const tokens = { loanToken: usdc.address, collateralToken: worthless }
-  const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(86n) })
+  const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(lltvPct) })
   await devnet.send([CALLS.createMarket(market)])
   await morpho.supplyCollateral({ market, wallet: borrower, assets: toRaw(1_000_000, 18) })
   return market
@@ -150,6 +152,60 @@ test('after random loans and withdrawals, no lender is worth more than the idle 
   expect(counts.counted).toBeGreaterThan(1)
   expect(counts.refused).toBeGreaterThan(1)
 }, 120_000)
+
+test('vaults that lend to one market, and who lends to it, count what transactions pay them together', async () => {
+  const [wallet, borrower] = [attacker('in several vaults'), attacker('of vaults')]
+  const [first, second] = [await ownMarket(borrower), await ownMarket(borrower, 77n)]
+  const { entries, addQueue, addAdapter } = await startMorphoVaults(devnet, usdc.address)
+  const queue = await addQueue([first, second])
+  const vaults = [queue, await addQueue([first]), await addAdapter(first), await addAdapter(queue)] as const
+  const wealth = createPortfolio([lister.client], {
+    db: database.db,
+    history: lister.history,
+    more: [VAULTS],
+    deployments: { vaults: entries },
+  })
+  const readRows = async () => {
+    const rows = await allRows(wealth, `wallet=${wallet}&chain_id=${CHAIN_ID}`)
+    return [undefined, ...vaults].map((vault) => {
+      const row = rows.find(({ kind, position }) => kind === 'supplied' && position?.['vault'] === vault)
+      return BigInt(row?.amount.raw ?? -1) - BigInt(row?.not_counted?.raw ?? 0)
+    })
+  }
+  const sizes = [200, 300, 120, 400].map((size) => toRaw(size, usdc.decimals))
+  await morpho.supply({ market: first, wallet, assets: toRaw(100, usdc.decimals) })
+  for (const [index, vault] of vaults.entries()) {
+    const assets = sizes[index] ?? 0n
+    await devnet.send([
+      transferCall(usdc.address, { from: BANK, to: wallet, value: assets }),
+      ...depositCalls(vault, { asset: usdc.address, wallet, assets }),
+    ])
+  }
+  // 660 dollars were lent to the first market, which has 160 left; the second one has more than the vaults lent to it.
+  await takeOut(first, borrower, toRaw(500, usdc.decimals))
+  await morpho.supply({ market: second, wallet: BANK, assets: toRaw(1_000, usdc.decimals) })
+  await takeOut(second, borrower, toRaw(700, usdc.decimals))
+  await morpho.warp(40 * DAY_SEC)
+  const counted = await readRows()
+  // What the wallet lent itself, and what the vault of both markets and the last one through it take of the second market.
+  expect(counted.map((amount) => amount > 0n)).toEqual([true, true, false, true, true])
+  // In a block of the same time they are paid that, one after the other, and nothing more.
+  await devnet.rpc.call('anvil_setBlockTimestampInterval', 0)
+  const take = (index: number, assets: bigint) => {
+    const vault = vaults[index - 1]
+    const withdrawal = { wallet, assets }
+    return vault === undefined ? CALLS.withdraw({ market: first, ...withdrawal }) : withdrawCall(vault, withdrawal)
+  }
+  await devnet.send(counted.flatMap((assets, index) => (assets === 0n ? [] : [take(index, assets)])))
+  const more = await devnet.send(
+    counted.map((_, index) => take(index, 1n)),
+    { mayRevert: true },
+  )
+  await devnet.rpc.call('anvil_removeBlockTimestampInterval')
+  expect(more.map(({ status }) => status)).toEqual(counted.map(() => '0x0'))
+  expect(await readIdle(first)).toBe(0n)
+  expect((await readRows()).every((amount) => amount <= 0n)).toBe(true)
+}, 60_000)
 
 /** A wallet's amount in a market, by a row or by the list. */
 type Part = readonly [market: string | undefined, part: string, symbol: string, amount: string | null]

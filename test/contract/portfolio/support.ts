@@ -56,7 +56,10 @@ export function createPortfolio(
     /** Families beside those. */
     readonly more?: readonly Family[]
     /** Deployments that replace those of the devnet. */
-    readonly deployments?: Partial<typeof ROWS> & { readonly slipstream?: readonly object[] }
+    readonly deployments?: Partial<typeof ROWS> & {
+      readonly slipstream?: readonly object[]
+      readonly vaults?: readonly object[]
+    }
     /** Is told what a family read of a wallet. */
     readonly seen?: (holdings: Holdings) => void
   } = {},

@@ -9,16 +9,20 @@ import { spawnSupervised } from '../supervised.ts'
 const require = createRequire(import.meta.url)
 const COMPILER = 'solc'
 const CACHE = join(import.meta.dir, '../../../.cache/vaults')
-const PREFIX = '@openzeppelin/contracts/'
-const OPENZEPPELIN = 'lib/v4-core/lib/openzeppelin-contracts/contracts'
+/** Where the files of packages are, by how their names begin: OpenZeppelin's inside a package of Uniswap. */
+const PACKAGES = [
+  ['@openzeppelin/contracts/', '@uniswap/v4-periphery', 'lib/v4-core/lib/openzeppelin-contracts/contracts'],
+  ['@morpho-org/morpho-blue/', '@morpho-org/morpho-blue', ''],
+] as const
 
-/** Contracts that are compiled: OpenZeppelin's vault and token, and a vault of ours on top of it. */
-type VaultContract = 'ERC4626Mock' | 'ERC20Mock' | 'SiloVault'
+/** Contracts that are compiled by file: OpenZeppelin's vault and token, and vaults of ours on top of it. */
 const WANTED = {
-  '@openzeppelin/contracts/mocks/token/ERC4626Mock.sol': 'ERC4626Mock',
-  '@openzeppelin/contracts/mocks/token/ERC20Mock.sol': 'ERC20Mock',
-  'silo_vault.sol': 'SiloVault',
+  '@openzeppelin/contracts/mocks/token/ERC4626Mock.sol': ['ERC4626Mock'],
+  '@openzeppelin/contracts/mocks/token/ERC20Mock.sol': ['ERC20Mock'],
+  'silo_vault.sol': ['SiloVault'],
+  'morpho_vaults.sol': ['MorphoRegistry', 'QueueVault', 'AdapterVault'],
 } as const
+type VaultContract = (typeof WANTED)[keyof typeof WANTED][number]
 
 interface SolcOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
@@ -46,13 +50,10 @@ async function compileInChild(path: string): Promise<void> {
 
 /** The files of these contracts and all that they import, by the name they are imported under. */
 function listSources(): Record<string, { readonly content: string }> {
-  const root = join(dirname(require.resolve('@uniswap/v4-periphery/package.json')), OPENZEPPELIN)
   const sources: Record<string, { readonly content: string }> = {}
   const add = (name: string): void => {
     if (name in sources) return
-    const isPackage = name.startsWith(PREFIX)
-    const path = isPackage ? join(root, name.slice(PREFIX.length)) : join(import.meta.dir, 'contract', name)
-    const content = readFileSync(path, 'utf8')
+    const content = readFileSync(findSource(name), 'utf8')
     sources[name] = { content }
     for (const [, imported = ''] of content.matchAll(/^import [^;]*["'](.*)["'];/gm)) {
       add(imported.startsWith('.') ? join(dirname(name), imported) : imported)
@@ -62,9 +63,19 @@ function listSources(): Record<string, { readonly content: string }> {
   return sources
 }
 
+function findSource(name: string): string {
+  const found = PACKAGES.find(([prefix]) => name.startsWith(prefix))
+  if (found === undefined) return join(import.meta.dir, 'contract', name)
+  const [prefix, owner, folder] = found
+  return join(dirname(require.resolve(`${owner}/package.json`)), folder, name.slice(prefix.length))
+}
+
 function createCompilation(): { readonly path: string; readonly input: string } {
   const outputSelection = Object.fromEntries(
-    Object.entries(WANTED).map(([file, name]) => [file, { [name]: ['evm.bytecode.object'] }]),
+    Object.entries(WANTED).map(([file, names]) => [
+      file,
+      Object.fromEntries(names.map((name) => [name, ['evm.bytecode.object']])),
+    ]),
   )
   const input = JSON.stringify({
     language: 'Solidity',
@@ -87,9 +98,9 @@ if (import.meta.main) {
   const output = JSON.parse(solc.compile(input)) as SolcOutput
   const failures = output.errors?.filter(({ severity }) => severity === 'error') ?? []
   if (failures.length > 0) throw new Error(failures.map(({ formattedMessage }) => formattedMessage).join('\n'))
-  const codes = Object.entries(WANTED).map(([file, name]) => {
-    return [name, `0x${output.contracts[file]?.[name]?.evm.bytecode.object}`]
-  })
+  const codes = Object.entries(WANTED).flatMap(([file, names]) =>
+    names.map((name) => [name, `0x${output.contracts[file]?.[name]?.evm.bytecode.object}`]),
+  )
   mkdirSync(CACHE, { recursive: true })
   // Renamed into place: a reader while it is written must not get a part.
   const draft = `${path}.${process.pid}`

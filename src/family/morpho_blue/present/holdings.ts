@@ -1,5 +1,5 @@
 import { type KnownTokens, spamReason } from '../../../finance/token/spam.ts'
-import type { Holding, HoldingExclusion, Payable } from '../../holding.ts'
+import { type Holding, type HoldingExclusion, nameMarketPot, type Payable } from '../../holding.ts'
 import { computeLoanPrice } from '../../lending/loan_price.ts'
 import { computeIdleLiquidity } from '../math/market.ts'
 import { computeWithdrawableCollateral, computeWithdrawableLoan } from '../math/withdrawal.ts'
@@ -21,7 +21,7 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
   const toRows = (
     token: MarketToken,
     amount: bigint,
-    { part, ...limits }: { readonly part: string } & Pick<Holding, 'payable' | 'pot' | 'withdrawable'>,
+    { part, ...limits }: { readonly part: string } & Pick<Holding, 'payable' | 'sources' | 'withdrawable'>,
   ): Holding[] => {
     const refused = findExclusion(token)
     const row = { kind: 'supplied', token, amount, price: token.price, position: { ...position, part } } as const
@@ -39,7 +39,7 @@ export function toHoldings(held: HeldMarket, known: KnownTokens): Holding[] {
     ...toRows(loan, supplied, {
       part: 'lent',
       payable,
-      pot: { key: `morpho-blue:${marketId}`, amount: idle, reason: 'exceeds_liquidity' },
+      sources: [[{ key: nameMarketPot(marketId), amount: idle, reason: 'exceeds_liquidity' }]],
       withdrawable: computeWithdrawableLoan(held),
     }),
     ...(collateralToken === undefined

@@ -1,7 +1,8 @@
+import type { Address } from 'viem'
 import { noPriceBecause } from '../../../finance/price/price.ts'
-import type { Holding, Payable, Pot } from '../../holding.ts'
+import { type Holding, nameMarketPot, type Payable, type Pot, type Source } from '../../holding.ts'
 import type { PositionOutlook } from '../../outlook.ts'
-import { computeLiquidity } from '../math.ts'
+import type { LentMarket } from '../math.ts'
 import { getCode, getSiloAssets, getWithdrawable } from './figures.ts'
 import type { PlacedVault } from './present.ts'
 
@@ -34,7 +35,7 @@ export function toHoldings(position: PlacedVault): Holding[] {
             price: asset.price,
             withdrawable,
             payable: toPayable(position),
-            pot: toPot(position),
+            sources: listSources(position),
           },
         ]),
     ...(silo === undefined
@@ -65,16 +66,45 @@ function toPayable(position: PlacedVault): Payable | undefined {
 }
 
 /**
- * What such a vault can pay to all wallets together. A MetaMorpho tells it only to a wallet whose shares are worth more.
+ * Where such a vault takes what it pays, in its order. Other vaults may have lent to the same markets, whose tokens pay
+ * only one of them.
  */
-function toPot(position: PlacedVault): Pot | undefined {
+function listSources(position: PlacedVault): readonly Source[] | undefined {
   const { vault, listed } = position
+  const name = toPotName(listed.address)
   if (vault.class === 'erc4626') return undefined
-  const amount =
-    vault.class === 'morpho_vault_v2'
-      ? (computeLiquidity(vault) ?? vault.idle ?? 0n)
-      : getWithdrawable(position)?.amount
-  return amount === undefined ? undefined : { key: `vaults:${listed.address}`, amount, reason: 'exceeds_liquidity' }
+  if (vault.class === 'metamorpho') {
+    // Without a queue it tells what it can pay to a wallet whose shares are worth more.
+    const most = getWithdrawable(position)?.amount
+    if (vault.queue !== undefined) return listMarkets(listed.address, vault.queue)
+    return most === undefined ? undefined : [[toPot(name, most)]]
+  }
+  const { idle = 0n, adapter = { kind: 'unknown' } } = vault
+  const own = [toPot(name, idle)]
+  if (adapter.kind === 'market') return [own, ...listMarkets(listed.address, [adapter])]
+  if (adapter.kind !== 'vault') return [own]
+  const through = toPot(`${name}:adapter`, adapter.liquidity)
+  return [own, ...(adapter.queue === undefined ? [[]] : listMarkets(adapter.inner, adapter.queue)).map(addPot)]
+
+  function addPot(source: Source): Source {
+    return [through, ...source]
+  }
+}
+
+/** What a vault has in markets, and what they can pay, to whichever of their lenders. */
+function listMarkets(vault: Address, markets: readonly LentMarket[]): readonly Source[] {
+  return markets.map(({ id, supplied, liquidity }) => [
+    toPot(`${toPotName(vault)}:${id}`, supplied),
+    toPot(nameMarketPot(id), liquidity),
+  ])
+}
+
+function toPotName(vault: Address): string {
+  return `vaults:${vault}`
+}
+
+function toPot(key: string, amount: bigint): Pot {
+  return { key, amount, reason: 'exceeds_liquidity' }
 }
 
 /** Says what a position earns: no vault tells a rate. */

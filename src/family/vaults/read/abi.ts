@@ -11,7 +11,7 @@ import {
 import { VAULT_KINDS } from '../../../finance/price/table/vaults.ts'
 import { readToken } from '../../../finance/token/token.ts'
 import { UpstreamError } from '../../../lib/error.ts'
-import type { Adapter, RawHolding, RawVault, VaultClass } from '../math.ts'
+import type { Adapter, LentMarket, RawHolding, RawVault, VaultClass } from '../math.ts'
 import { isVault, REGISTRY_KINDS, type VaultCandidate, type VaultEntry } from '../table.ts'
 
 const REGISTRIES = '(address[] metaMorpho, address[] vaultV2, address[] adapters) registries'
@@ -25,6 +25,8 @@ const RECORD = { vault: 1, holding: 2, silent: 3 } as const
 const CLASSES: readonly VaultClass[] = ['erc4626', 'metamorpho', 'morpho_vault_v2']
 /** Kinds of vaults by the numbers of the lens. */
 const KINDS: readonly VaultCandidate['kind'][] = [...VAULT_KINDS, 'named']
+/** In place of the length of a queue that is not told. */
+const QUEUE_UNTOLD = 255
 const ADAPTERS = ['none', 'market', 'vault', 'unknown'] as const
 
 /** Holdings to read: those of wallets in the vaults among the entries of a chain. */
@@ -107,6 +109,7 @@ function readVault(from: LensCursor): RawVault {
     isPaused: from.number(1) === 1,
     cooldownSec: readKnown(from),
     ...(kind === 'morpho_vault_v2' ? { idle: readKnown(from), adapter: readAdapter(from) } : {}),
+    ...(kind === 'metamorpho' ? { queue: readQueue(from) } : {}),
   }
 }
 
@@ -114,7 +117,16 @@ function readAdapter(from: LensCursor): Adapter {
   const kind = ADAPTERS[from.number(1)]
   if (kind === undefined) throw new UpstreamError('Cannot decode the lens: unknown kind of an adapter')
   if (kind === 'none' || kind === 'unknown') return { kind }
-  return { kind, supplied: from.uint(32), liquidity: from.uint(32) }
+  const lent = { supplied: from.uint(32), liquidity: from.uint(32) }
+  return kind === 'market'
+    ? { kind, ...lent, id: from.hex(32) }
+    : { kind, ...lent, inner: from.address(), queue: readQueue(from) }
+}
+
+function readQueue(from: LensCursor): readonly LentMarket[] | undefined {
+  const length = from.number(1)
+  if (length === QUEUE_UNTOLD) return undefined
+  return Array.from({ length }, () => ({ id: from.hex(32), supplied: from.uint(32), liquidity: from.uint(32) }))
 }
 
 function readHolding(from: LensCursor, vaults: ReadonlyMap<number, RawVault>): RawHolding {

@@ -19,6 +19,15 @@ interface IVault {
     function isAdapter(address) external view;
     function canSendShares(address) external view;
     function canReceiveAssets(address) external view;
+    function MORPHO() external view;
+    function withdrawQueueLength() external view;
+    function withdrawQueue(uint256) external view;
+}
+
+interface IMorpho {
+    function position(bytes32, address) external view;
+    function market(bytes32) external view;
+    function idToMarketParams(bytes32) external view;
 }
 
 interface IFactory {
@@ -32,7 +41,6 @@ interface IAdapter {
     function morphoVaultV1() external view;
     function morpho() external view;
     function expectedSupplyAssets(bytes32) external view;
-    function market(bytes32) external view;
 }
 
 /// Reads what wallets have in vaults, in one `eth_call`. It is never deployed: its code stands at an address for the
@@ -46,11 +54,13 @@ interface IAdapter {
 ///              its price; u8 1 if it says that it is paused; optional duration of its cooldown; of class 2: u256 assets
 ///              that it holds, u8 0 without a liquidity adapter of its own, 1 with one of a market, 2 with one of a
 ///              MetaMorpho, 3 with one that is not known; of 1 and 2: u256 assets that the adapter has, u256 what its
-///              market can pay
+///              market can pay; of 1: bytes32 id of the market; of 2: the MetaMorpho, and its queue
 ///   2 holding  u32 wallet, u16 vault, u256 shares, optional assets, optional u256 most that can be withdrawn; of class 2:
 ///              0 in its place if a gate refuses the wallet, else 1; u256 assets or shares in a cooldown, u64 its end, u64
 ///              length of the window after it
 ///   3 silent   u32 wallet, u16 vault: it does not answer, nor is it asked again
+///   queue      u8 number of markets of Morpho Blue, in the order in which a MetaMorpho withdraws, 255 if it does not tell;
+///              of each: bytes32 id, u256 assets that the MetaMorpho has in it, u256 what it can pay
 ///   optional   u8 1 if it is known, u256; tokens as in `tokens.sol`, their prices as in `prices.sol`
 ///
 /// A vault is written before the first holding in it. One without code has no holdings, nor has one that a caller names
@@ -70,6 +80,12 @@ contract Lens is LensPage, Tokens, Prices {
     uint256 private constant VAULT_V2 = 2;
     /// The five words of a market of Morpho Blue.
     uint256 private constant MARKET_BYTES = 160;
+    /// A MetaMorpho has no more markets in its queue.
+    uint256 private constant QUEUE_MAX = 30;
+    uint256 private constant QUEUE_UNTOLD = 255;
+    /// Far above any rate of a market, per second, 18 decimals.
+    uint256 private constant RATE_MAX = 1e14;
+    uint256 private constant WAD = 1e18;
 
     struct Vault {
         address at;
@@ -103,7 +119,7 @@ contract Lens is LensPage, Tokens, Prices {
         PriceSources calldata prices
     ) external view {
         Page memory page;
-        page.question = reserve(128);
+        page.question = reserve(384);
         page.answer = reserve(352);
         Vault[] memory vaults = new Vault[](at.length);
         for (uint256 i = 0; i < at.length; i++) {
@@ -210,9 +226,111 @@ contract Lens is LensPage, Tokens, Prices {
         if (vault.class == VAULT_V2) {
             optional(page, ask1(page, asset, IVault.balanceOf.selector, uint160(at), 32));
             writeAdapter(page, at, asset, registries);
+        } else if (vault.class == METAMORPHO) {
+            writeQueue(page, at, asset);
         }
         vault.written = true;
         return true;
+    }
+
+    /// The markets of a MetaMorpho's queue, in its order.
+    function writeQueue(Page memory page, address vault, address asset) private view {
+        uint256 start = page.cursor;
+        if (queue(page, vault, asset)) return;
+        page.cursor = start;
+        put(page, QUEUE_UNTOLD, 1);
+    }
+
+    /// False if it does not tell.
+    function queue(Page memory page, address vault, address asset) private view returns (bool) {
+        if (!ask(page, vault, IVault.withdrawQueueLength.selector, 32)) return false;
+        uint256 length = word(page.answer);
+        if (length > QUEUE_MAX || !ask(page, vault, IVault.MORPHO.selector, 32)) return false;
+        address morpho = address(uint160(word(page.answer)));
+        if (!ask1(page, asset, IVault.balanceOf.selector, uint160(morpho), 32)) return false;
+        uint256 held = word(page.answer);
+        put(page, length, 1);
+        for (uint256 i = 0; i < length; i++) {
+            if (!ask1(page, vault, IVault.withdrawQueue.selector, i, 32)) return false;
+            uint256 id = word(page.answer);
+            put(page, id, 32);
+            (bool told, uint256 supplied) = suppliedTo(page, morpho, id, vault);
+            if (!told) return false;
+            put(page, supplied, 32);
+            (bool pays, uint256 liquidity) = liquidityOf(page, morpho, id, held);
+            if (!pays) return false;
+            put(page, liquidity, 32);
+        }
+        return true;
+    }
+
+    /// What a lender has in a market of Morpho Blue, with the interest until now; false if that is not told.
+    function suppliedTo(
+        Page memory page,
+        address morpho,
+        uint256 id,
+        address lender
+    ) private view returns (bool, uint256) {
+        argument(page, 0, id);
+        argument(page, 1, uint160(lender));
+        (bool ok, uint256 size) = askFor(page, morpho, IMorpho.position.selector, 68, CONTRACT_GAS, 32);
+        if (!ok || size < 96) return (false, 0);
+        uint256 shares = word(page.answer);
+        if (shares == 0) return (true, 0);
+        if (!ask1(page, morpho, IMorpho.market.selector, id, 192)) return (false, 0);
+        for (uint256 i = 0; i < 6; i++) argument(page, 5 + i, word(page.answer + 32 * i));
+        if (!ask1(page, morpho, IMorpho.idToMarketParams.selector, id, 160)) return (false, 0);
+        for (uint256 i = 0; i < 5; i++) argument(page, i, word(page.answer + 32 * i));
+        return accruedSupply(page, shares);
+    }
+
+    /// Assets of a supply after the interest since the market's last update, as Morpho Blue accrues it; arguments are the
+    /// market's parameters and state. Nothing overflows at a rate that is possible, and nothing reverts at any.
+    function accruedSupply(Page memory page, uint256 shares) private view returns (bool, uint256) {
+        unchecked {
+            uint256 arguments = page.question + 4;
+            address irm = address(uint160(word(arguments + 96)));
+            uint256 lent = word(arguments + 160);
+            uint256 lentShares = word(arguments + 192);
+            uint256 elapsed = block.timestamp - word(arguments + 288);
+            uint256 owed = word(arguments + 224);
+            if (elapsed != 0 && owed != 0 && irm != address(0)) {
+                bytes4 selector = bytes4(
+                    keccak256(
+                        'borrowRateView((address,address,address,address,uint256),(uint128,uint128,uint128,uint128,uint128,uint128))'
+                    )
+                );
+                (bool ok, uint256 size) = askFor(page, irm, selector, 356, CONTRACT_GAS, 32);
+                if (!ok || size < 32 || word(page.answer) > RATE_MAX) return (false, 0);
+                uint256 interest;
+                {
+                    uint256 first = word(page.answer) * elapsed;
+                    uint256 second = (first * first) / (2 * WAD);
+                    uint256 third = (second * first) / (3 * WAD);
+                    interest = (owed * (first + second + third)) / WAD;
+                }
+                lent += interest;
+                uint256 fee = (interest * word(arguments + 320)) / WAD;
+                // The fee's shares are bought at what the others have.
+                if (fee != 0) lentShares += (fee * (lentShares + 1e6)) / (lent - fee + 1);
+            }
+            return (true, (shares * (lent + 1)) / (lentShares + 1e6));
+        }
+    }
+
+    /// What a market of Morpho Blue can pay, of which it holds so much; false if that is not told.
+    function liquidityOf(
+        Page memory page,
+        address morpho,
+        uint256 id,
+        uint256 held
+    ) private view returns (bool, uint256) {
+        if (!ask1(page, morpho, IMorpho.market.selector, id, 96)) return (false, 0);
+        // Interest adds as much to both.
+        uint256 lent = word(page.answer);
+        uint256 owed = word(page.answer + 64);
+        uint256 liquidity = lent > owed ? lent - owed : 0;
+        return (true, held < liquidity ? held : liquidity);
     }
 
     /// What the liquidity adapter of a Morpho Vault V2 can pay. Only the code of adapters in Morpho's registry is known: a
@@ -241,7 +359,9 @@ contract Lens is LensPage, Tokens, Prices {
             uint256 most = word(page.answer);
             put(page, 2, 1);
             put(page, most, 32);
-            return put(page, most, 32);
+            put(page, most, 32);
+            put(page, uint160(inner), 20);
+            return writeQueue(page, inner, asset);
         }
         if (!ask(page, adapter, IAdapter.morpho.selector, 32)) return put(page, 3, 1);
         address morpho = address(uint160(word(page.answer)));
@@ -255,16 +375,13 @@ contract Lens is LensPage, Tokens, Prices {
         }
         if (!ask1(page, adapter, IAdapter.expectedSupplyAssets.selector, id, 32)) return put(page, 3, 1);
         uint256 supplied = word(page.answer);
-        if (!ask1(page, morpho, IAdapter.market.selector, id, 96)) return put(page, 3, 1);
-        // Interest adds as much to both.
-        uint256 lent = word(page.answer);
-        uint256 owed = word(page.answer + 64);
-        uint256 liquidity = lent > owed ? lent - owed : 0;
         if (!ask1(page, asset, IVault.balanceOf.selector, uint160(morpho), 32)) return put(page, 3, 1);
-        uint256 held = word(page.answer);
+        (bool pays, uint256 liquidity) = liquidityOf(page, morpho, id, word(page.answer));
+        if (!pays) return put(page, 3, 1);
         put(page, 1, 1);
         put(page, supplied, 32);
-        put(page, held < liquidity ? held : liquidity, 32);
+        put(page, liquidity, 32);
+        put(page, id, 32);
     }
 
     /// True if one of the registries says so.

@@ -13,7 +13,7 @@ const PRICE = 3_000n
 function lend(amount: bigint, only: Partial<HeldAsset> = {}): HeldAsset {
   const pot = { key: 'market', amount: 5n * WHOLE, reason: 'at_maturity' as const }
   const payable = amount > pot.amount ? { amount: pot.amount, detail: 'Less is there', reason: pot.reason } : undefined
-  return asset({ kind: 'supplied', amount, pot, payable, ...only })
+  return asset({ kind: 'supplied', amount, sources: [[pot]], payable, ...only })
 }
 
 function sumTokens(assets: readonly HeldAsset[]): bigint {
@@ -36,9 +36,9 @@ test('each alone counts what it could be paid alone, and other markets, chains a
     expect(sharePots([lend(amount)])).toEqual([lend(amount)])
   }
   const other = { key: 'another', amount: 5n * WHOLE, reason: 'at_maturity' as const }
-  expect(sumTokens([lend(5n * WHOLE), lend(5n * WHOLE, { pot: other }), lend(5n * WHOLE, { chainId: 2 })])).toBe(
-    15n * WHOLE,
-  )
+  expect(
+    sumTokens([lend(5n * WHOLE), lend(5n * WHOLE, { sources: [[other]] }), lend(5n * WHOLE, { chainId: 2 })]),
+  ).toBe(15n * WHOLE)
   const spam = lend(5n * WHOLE, { refused: { reason: 'spam', detail: 'It lures' } })
   expect(sumTokens([spam, lend(2n * WHOLE)])).toBe(2n * WHOLE)
 })
@@ -50,7 +50,7 @@ test('what is not counted says why, and debts to the market are owed in full', (
   expect(last?.verdict).toEqual({
     counted: false,
     reason: 'at_maturity',
-    detail: `Its market can pay ${5n * WHOLE} units to all of these wallets together`,
+    detail: 'Other positions count on the same tokens, of which 0 units are left for this one',
   })
   const debt = asset({ kind: 'borrowed', amount: 7n * WHOLE })
   expect(sharePots([lend(5n * WHOLE), debt])[1]).toBe(debt)
