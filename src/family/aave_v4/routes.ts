@@ -3,6 +3,7 @@ import { documented, evmAddress } from '../../http/request/input.ts'
 import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import type { Route } from '../../http/route/route.ts'
 import { eventsRoute } from '../lending/events.ts'
+import { LENDING_EVENT_TYPES } from '../lending/lending_event.ts'
 import { marketRoutes } from '../lending/market_routes.ts'
 import type { EventReader } from '../lending/read_events.ts'
 import type { LendingSeries } from '../lending/series.ts'
@@ -60,7 +61,7 @@ export function createWatchable(settings: ReadonlyMap<number, AaveV4Deployment>)
       return v.strictObject({ wallet: evmAddress, market_id: v.optional(marketIdParameter(markets), MARKET_DEFAULT) })
     },
     figures: LENDING_FIGURES,
-    events: [],
+    events: LENDING_EVENT_TYPES,
     answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
       `/v1/lending/aave-v4?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
   }

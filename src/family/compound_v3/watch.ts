@@ -1,13 +1,34 @@
+import { type Hex, zeroAddress } from 'viem'
+import { isLendingEventType } from '../lending/lending_event.ts'
 import { createMarketWatcher } from '../lending/read_watched_markets.ts'
 import type { Watcher } from '../watch.ts'
+import { decodeLogs } from './event/decode.ts'
+import { type CometTarget, createFilters } from './event/log.ts'
 import { toConfirmedFigures } from './present/present.ts'
 import { createCometReader } from './read/read.ts'
+import type { CompoundV3Market } from './table.ts'
 
-/** Creates the reader of wallets in markets, for triggers. */
+/**
+ * Creates the reader of wallets in markets, for triggers. An absorption is one event, that of the debt. A transfer of a
+ * debt logs nothing, so that figures alone tell of it.
+ */
 export function createWatcher(options: Parameters<typeof createCometReader>[0]): Watcher {
   return createMarketWatcher({
     reader: createCometReader(options),
     getMarket: ({ market }) => market,
     toConfirmedFigures,
+    events: {
+      createFilters: (market) => createFilters(toTarget(market), null),
+      list: (market, logs) =>
+        decodeLogs(toTarget(market), logs, { subjects: null }).rows.flatMap((row) => {
+          const { kind, leg, wallet, block: blockNumber, logIndex } = row
+          return leg === 0 && isLendingEventType(kind) ? [{ wallet, type: kind, blockNumber, logIndex }] : []
+        }),
+    },
   })
+}
+
+/** Events are told without their tokens, which are not read here. */
+function toTarget({ comet, startBlock }: CompoundV3Market): CometTarget {
+  return { chainId: 0, contract: comet.toLowerCase() as Hex, startBlock, base: zeroAddress, collaterals: [] }
 }

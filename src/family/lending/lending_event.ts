@@ -14,6 +14,11 @@ export const LENDING_EVENT_TYPES = ['supply', 'borrow', 'withdraw', 'repay', 'li
 /** Type of an event that answers show. */
 export type LendingEventType = (typeof LENDING_EVENT_TYPES)[number]
 
+/** True for a kind that answers show as an event. */
+export function isLendingEventType(kind: string): kind is LendingEventType {
+  return LENDING_EVENT_TYPES.some((type) => type === kind)
+}
+
 /** What a market may store of a wallet in an asset beside amounts: their changes prove that no log is missing. */
 const STORED_KINDS = [
   ...(['raise_supplied_shares', 'lower_supplied_shares', 'raise_drawn_shares', 'lower_drawn_shares'] as const),

@@ -1,11 +1,13 @@
-import type { Address } from 'viem'
+import type { Address, Hex } from 'viem'
 import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
+import type { HistoryLog, LogFilter } from '../../history/stream.ts'
 import { allOrAbort, mapChunks } from '../../lib/async/parallel.ts'
 import type { Work } from '../../lib/async/work.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { FamilyTarget } from '../moment.ts'
-import type { ConfirmedFigures, Watcher, WatchTarget } from '../watch.ts'
+import type { ConfirmedFigures, SubjectEvent, Watcher, WatchTarget } from '../watch.ts'
+import type { LendingEventType } from './lending_event.ts'
 import type { MarketRead } from './market_routes.ts'
 import { createWatchedLending, EMPTY_LENDING, WATCHED_UNKNOWN } from './watched.ts'
 
@@ -26,6 +28,18 @@ interface WatchedProtocol<Deployment, Position> {
   }
   readonly getMarket: (deployment: Deployment) => string
   readonly toConfirmedFigures: (position: Position) => ConfirmedFigures
+  readonly events: {
+    /** Filters for all logs of a market that tell an event of a wallet. */
+    readonly createFilters: (deployment: Deployment) => readonly LogFilter[]
+    /** Events that answers show, of all wallets; logs of other contracts are ignored. */
+    readonly list: (deployment: Deployment, logs: readonly HistoryLog[]) => readonly WatchedEvent[]
+  }
+}
+
+/** An event of a wallet in a market; `wallet` in lower case. */
+interface WatchedEvent extends Pick<HistoryLog, 'blockNumber' | 'logIndex'> {
+  readonly wallet: Hex
+  readonly type: LendingEventType
 }
 
 /** Wallets to read in a market. */
@@ -39,7 +53,8 @@ interface WatchedMarket<Deployment> {
  * prices, terms and rates change a health factor without an event that names its wallet, and interest does without any.
  */
 export function createMarketWatcher<Deployment, Position>(protocol: WatchedProtocol<Deployment, Position>): Watcher {
-  const { reader, getMarket, toConfirmedFigures } = protocol
+  const { reader, getMarket, toConfirmedFigures, events } = protocol
+  const getDeployments = (chainId: number) => reader.targets.get(chainId)?.deployments ?? []
 
   async function readMarket(
     { deployment, wallets }: WatchedMarket<Deployment>,
@@ -73,7 +88,7 @@ export function createMarketWatcher<Deployment, Position>(protocol: WatchedProto
   return {
     chainIds: new Set(reader.targets.keys()),
     async confirm(subjects, target, work) {
-      const deployments = reader.targets.get(target.client.chain.id)?.deployments ?? []
+      const deployments = getDeployments(target.client.chain.id)
       const byMarket = groupBy(subjects, ({ market_id }) => market_id)
       const tasks = deployments.map((deployment) => (shared: Work) => {
         const own = byMarket.get(getMarket(deployment)) ?? []
@@ -83,7 +98,29 @@ export function createMarketWatcher<Deployment, Position>(protocol: WatchedProto
       const figures = new Map((await allOrAbort(tasks, work)).flat())
       return subjects.map(({ market_id = '', wallet = '' }) => figures.get(getKey(market_id, wallet)) ?? 'gone')
     },
+    events: {
+      filters: (chainId) => getDeployments(chainId).flatMap(events.createFilters),
+      read(logs, subjects, { client }) {
+        const byKey = new Map(subjects.map((each) => [getKey(each['market_id'] ?? '', each['wallet'] ?? ''), each]))
+        const byPlace = new Map(logs.map((log) => [getPlace(log), log]))
+        const found = getDeployments(client.chain.id).flatMap((deployment) =>
+          events.list(deployment, logs).flatMap((event): SubjectEvent[] => {
+            const subject = byKey.get(getKey(getMarket(deployment), event.wallet))
+            const log = byPlace.get(getPlace(event))
+            if (subject === undefined || log === undefined) return []
+            const { blockNumber, blockHash, transactionHash, logIndex } = log
+            return [{ subject, type: event.type, blockNumber, blockHash, transactionHash, logIndex }]
+          }),
+        )
+        const sorted = found.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex)
+        return Promise.resolve(sorted)
+      },
+    },
   }
+}
+
+function getPlace({ blockNumber, logIndex }: Pick<HistoryLog, 'blockNumber' | 'logIndex'>): string {
+  return `${blockNumber}:${logIndex}`
 }
 
 function getKey(market: string, wallet: string): string {

@@ -25,7 +25,10 @@ const SPOKE_EVENTS = createEventTable({
 })
 
 /** Filters for the logs of a spoke: see `Stream.filters`. */
-export function createFilters({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function createFilters(
+  { contract }: Pick<StreamTarget, 'contract'>,
+  subjects: readonly Hex[] | null,
+): readonly LogFilter[] {
   const addresses = [contract]
   if (subjects === null) return [{ addresses, topics: [Object.values(SPOKE_EVENTS.topics)] }]
   const wallets = subjects.map(toAddressTopic)
@@ -88,7 +91,7 @@ export type SpokeLog = SpokeAction | SpokeLiquidation | DebtUpdate
  * Decodes a log of a spoke; undefined for another event, or for another contract. Throws `UpstreamError` if the log has
  * the topic of an event, but not its shape.
  */
-export function readLog({ contract }: StreamTarget, log: HistoryLog): SpokeLog | undefined {
+export function readLog({ contract }: Pick<StreamTarget, 'contract'>, log: HistoryLog): SpokeLog | undefined {
   const kind = log.address === contract ? SPOKE_EVENTS.findName(log) : undefined
   if (kind === undefined) return undefined
   const { address, dataAddress, word } = createLogFieldReader(log)

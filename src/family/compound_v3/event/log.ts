@@ -24,7 +24,10 @@ const COMET_EVENTS = createEventTable({
 })
 
 /** Filters for the logs of a market: see `Stream.filters`. */
-export function createFilters({ contract }: StreamTarget, subjects: readonly Hex[] | null): readonly LogFilter[] {
+export function createFilters(
+  { contract }: Pick<StreamTarget, 'contract'>,
+  subjects: readonly Hex[] | null,
+): readonly LogFilter[] {
   const addresses = [contract]
   const { topics } = COMET_EVENTS
   if (subjects === null) return [{ addresses, topics: [Object.values(topics)] }]
@@ -70,7 +73,10 @@ export interface TransferLog extends CometLogFields<'transfer' | 'transferCollat
  * Decodes a log of a market; undefined for another event, or for another contract. Throws `UpstreamError` if the log has
  * the topic of an event, but not its shape.
  */
-export function readLog({ contract }: StreamTarget, log: HistoryLog): AccountLog | TransferLog | undefined {
+export function readLog(
+  { contract }: Pick<StreamTarget, 'contract'>,
+  log: HistoryLog,
+): AccountLog | TransferLog | undefined {
   const kind = log.address === contract ? COMET_EVENTS.findName(log) : undefined
   if (kind === undefined) return undefined
   const { address, word } = createLogFieldReader(log)

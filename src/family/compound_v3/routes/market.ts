@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { documented, evmAddress } from '../../../http/request/input.ts'
 import { type Charge, PER_CALL } from '../../../http/route/charge.ts'
 import { CodedError } from '../../../lib/error.ts'
+import { LENDING_EVENT_TYPES } from '../../lending/lending_event.ts'
 import { LENDING_FIGURES } from '../../lending/watched.ts'
 import { notConfiguredError } from '../../moment.ts'
 import type { Watchable } from '../../watch.ts'
@@ -61,7 +62,7 @@ export function createWatchable(settings: ReadonlyMap<number, readonly CompoundV
       return v.strictObject({ wallet: evmAddress, market_id: marketIdParameter(markets) })
     },
     figures: LENDING_FIGURES,
-    events: [],
+    events: LENDING_EVENT_TYPES,
     answerPath: ({ wallet, market_id }, chainId, blockNumber) =>
       `/v1/lending/compound-v3?wallet=${wallet}&chain_id=${chainId}&market_id=${market_id}&at_block=${blockNumber}`,
   }

@@ -12,8 +12,11 @@ import {
   zeroAddress,
 } from 'viem'
 import { AAVE_V4 } from '../../../../src/family/aave_v4/mod.ts'
+import { createWatcher } from '../../../../src/family/aave_v4/watch.ts'
 import { LENDING_EVENT_TYPES } from '../../../../src/family/lending/lending_event.ts'
+import { readWatchedLogs } from '../../../../src/family/watch.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
+import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
@@ -26,6 +29,7 @@ import { callRoute } from '../../../support/call_route.ts'
 import { IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
+import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { type ReplayedChain, startReplayedChain } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -36,6 +40,7 @@ const logs = listLogs(vectors, spoke)
 const last = vectors.states.at(-1) as (typeof vectors.states)[number]
 const wallets = [...new Set(last.stored.flatMap(([index, wallet]) => (index === spokeIndex ? [wallet] : [])))]
 const ORACLE: Address = '0x000000000000000000000000000000000000A4e1'
+const SPOKE = { address: spoke.address, name: 'forex', startBlock: 1 }
 /** Logs of one block. */
 const BLOCK_LOGS = 10
 const ERC20_NAMES = [
@@ -131,7 +136,7 @@ afterAll(async () => {
 
 /** One page of events; asks again while the history is read. */
 async function ask(wallet: Address, query = '', market = 'forex'): ReturnType<typeof callRoute> {
-  const aaveV4 = { accessManager: ACCESS_MANAGER, spokes: [{ address: spoke.address, name: 'forex', startBlock: 1 }] }
+  const aaveV4 = { accessManager: ACCESS_MANAGER, spokes: [SPOKE] }
   const routes = createFamilyRoutes(AAVE_V4, {
     rows: [[1, { aaveV4 }]],
     clients: [chain.client],
@@ -246,6 +251,39 @@ test(
       }
     }
     expect([...seen].sort()).toEqual([...LENDING_EVENT_TYPES].sort())
+  },
+  LIMIT_MS,
+)
+
+test(
+  'triggers are told what the logs say, once for a liquidation, and nothing of other contracts',
+  async () => {
+    const watcher = createWatcher({
+      clients: new Map([[1, chain.client]]),
+      deployments: new Map([[1, { accessManager: ACCESS_MANAGER, spokes: [SPOKE] }]]),
+      clock: systemClock,
+    })
+    const work = createWork(new AbortController().signal)
+    const block = await readNewestBlock(chain.rpc, 1)
+    const range = { fromBlock: 1, toBlock: Number(block.number) }
+    const read = await readWatchedLogs(chain.client, { filters: watcher.events?.filters(1) ?? [], range }, work)
+    const forged = read.map((log) => ({ ...log, address: ORACLE.toLowerCase() as Hex }))
+    const subjects = wallets.map((wallet) => ({ wallet: getAddress(wallet), market_id: SPOKE.name }))
+    const target = { client: chain.client, block }
+    const found = (await watcher.events?.read([...forged, ...read], subjects, target, work)) ?? []
+    let told = 0
+    for (const subject of subjects) {
+      const own = found.flatMap((event) => (event.subject === subject ? [[event.blockNumber, event.type]] : []))
+      let legs = 0
+      const truth = listTruth(subject.wallet)
+        // A liquidation has two, one for each token.
+        .filter(({ type }) => type !== 'liquidation' || legs++ % 2 === 0)
+        .map(({ type, place }) => [place[0], type])
+      expect(own).toEqual(truth.toReversed() as never)
+      told += own.length
+    }
+    expect(told).toBe(found.length)
+    expect(new Set(found.map(({ type }) => type)).size).toBe(LENDING_EVENT_TYPES.length)
   },
   LIMIT_MS,
 )

@@ -5,7 +5,9 @@ import { checkCollaterals, listStillRanges } from '../../../../src/family/compou
 import { COMPOUND_V3 } from '../../../../src/family/compound_v3/mod.ts'
 import { proveStanding } from '../../../../src/family/compound_v3/read/principal.ts'
 import { createCometStream } from '../../../../src/family/compound_v3/read/stream.ts'
+import { createWatcher } from '../../../../src/family/compound_v3/watch.ts'
 import { type LendingEvent, readAllLendingEvents } from '../../../../src/family/lending/lending_event.ts'
+import { readWatchedLogs } from '../../../../src/family/watch.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -20,6 +22,7 @@ import { createSend } from '../../../devnet/transaction.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
+import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
 import { createHurriedClock } from '../../../support/test_clock.ts'
 import { type ReplayedChain, startReplayedChain, toDeployment, toUsdPrices } from './support.ts'
@@ -239,6 +242,52 @@ test(
   },
   LIMIT_MS,
 )
+
+test(
+  'triggers are told the events of the list, of an absorption that of the debt, and nothing of other contracts',
+  async () => {
+    const events = await watchEvents(FLOW_WALLETS)
+    let told = 0
+    for (const wallet of FLOW_WALLETS) {
+      const listed = (await readAll(wallet)).filter(
+        ({ type, asset }) => type !== 'liquidation' || isAddressEqual(asset.address, world.base),
+      )
+      expect(events.get(wallet)).toEqual(
+        listed.map(({ type, blockNumber, logIndex }) => [type, blockNumber, logIndex] as const).toReversed(),
+      )
+      told += listed.length
+    }
+    expect(told).toBeGreaterThan(60)
+  },
+  LIMIT_MS,
+)
+
+/** What triggers are told of wallets, from all logs of the chain: type, block and log index, by wallet. */
+async function watchEvents(wallets: readonly Hex[]) {
+  const deployment = { ...toDeployment(world), startBlock: 1 }
+  const watcher = createWatcher({
+    clients: new Map([[1, chain.client]]),
+    deployments: new Map([[1, [deployment]]]),
+    clock: systemClock,
+  })
+  const work = createWork(new AbortController().signal)
+  const block = await readNewestBlock(chain.rpc, 1)
+  const range = { fromBlock: 1, toBlock: Number(block.number) }
+  const logs = await readWatchedLogs(chain.client, { filters: watcher.events?.filters(1) ?? [], range }, work)
+  // Another contract that logs the same.
+  const forged = logs.map((log) => ({ ...log, address: TARGET.base }))
+  const subjects = wallets.map((wallet) => ({ wallet: getAddress(wallet), market_id: deployment.market }))
+  const target = { client: chain.client, block }
+  const found = (await watcher.events?.read([...forged, ...logs], subjects, target, work)) ?? []
+  return new Map(
+    wallets.map((wallet, index) => [
+      wallet,
+      found.flatMap(({ subject, type, blockNumber, logIndex }) =>
+        subject === subjects[index] ? [[type, blockNumber, logIndex] as const] : [],
+      ),
+    ]),
+  )
+}
 
 /** Proves a life by these rows of it. */
 function prove(wallet: Hex, rows: readonly LendingEvent[], toBlock: number): ReturnType<typeof proveStanding> {
