@@ -27,6 +27,7 @@ import priceTime0024 from './migrations/0024_price_time.sql' with { type: 'text'
 import auditAccount0025 from './migrations/0025_audit_account.sql' with { type: 'text' }
 import triggerPrice0026 from './migrations/0026_trigger_price.sql' with { type: 'text' }
 import custodyEvent0027 from './migrations/0027_custody_event.sql' with { type: 'text' }
+import vaultFlow0028 from './migrations/0028_vault_flow.sql' with { type: 'text' }
 import accountChanged from './functions/account_changed.sql' with { type: 'text' }
 import accountChangesSince from './functions/account_changes_since.sql' with { type: 'text' }
 import messageIdFloor from './functions/message_id_floor.sql' with { type: 'text' }
@@ -120,6 +121,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 25, name: '0025_audit_account', text: auditAccount0025 },
   { version: 26, name: '0026_trigger_price', text: triggerPrice0026 },
   { version: 27, name: '0027_custody_event', text: custodyEvent0027 },
+  { version: 28, name: '0028_vault_flow', text: vaultFlow0028 },
 ]
 
 /** Every function, after those that it calls. */

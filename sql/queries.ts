@@ -83,6 +83,7 @@ import standbyProgressSql from './queries/standby_progress.sql' with { type: 'te
 import switchListSql from './queries/switch_list.sql' with { type: 'text' }
 import switchUpdateSql from './queries/switch_update.sql' with { type: 'text' }
 import tableColumnListSql from './queries/table_column_list.sql' with { type: 'text' }
+import vaultFlowListSql from './queries/vault_flow_list.sql' with { type: 'text' }
 import walletEntryListSql from './queries/wallet_entry_list.sql' with { type: 'text' }
 import watchBlockListSql from './queries/watch_block_list.sql' with { type: 'text' }
 import watchLineReportSql from './queries/watch_line_report.sql' with { type: 'text' }
@@ -588,6 +589,12 @@ export const tableColumnList = bindQuery<
   { tables: readonly string[] },
   { table_name: string; name: string; type: string; sequence: string | null; reached: string | null }
 >('background', { text: tableColumnListSql, params: ['tables'] })
+
+/** Lists one page of what changed a wallet's shares in a vault, newest first, with their total and whether all are stored. */
+export const vaultFlowList = bindQuery<
+  { chainId: string | number; contract: string; stream: string; wallet: string; fromBlock: string | number; toBlock: string | number; max: string | number; skip: string | number },
+  { covered: boolean; total: string; block: string | null; log_index: number | null; kind: string | null; shares: string | null; assets: string | null; counterparty: Uint8Array | null; tx_hash: Uint8Array | null; time: string | null }
+>('copy', { text: vaultFlowListSql, params: ['chainId', 'contract', 'stream', 'wallet', 'fromBlock', 'toBlock', 'max', 'skip'] })
 
 /** Lists entries of wallets in a target up to a block, such as markets, the oldest first, with whether all or any of them are stored. */
 export const walletEntryList = bindQuery<

@@ -8,8 +8,9 @@ import type { Watchable } from '../watch.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { VAULT_FIGURES } from './present/present.ts'
 import { listVaults } from './read/abi.ts'
+import { createVaultHistoryReader } from './read/history.ts'
 import { createVaultReader, nameVaults } from './read/read.ts'
-import { createRoutes } from './routes.ts'
+import { createHistoryRoutes, createRoutes } from './routes.ts'
 import { ENTRY_KINDS, VAULT_ENTRIES } from './table.ts'
 import { createWatcher } from './watch.ts'
 
@@ -40,7 +41,12 @@ export const VAULTS = defineFamily({
     ),
   routes({ chainIds, settings, connect }) {
     const reader = once(() => createVaultReader({ ...connect(), deployments: settings }))
-    return createRoutes({ chainIds, reader })
+    const history = once(() => createVaultHistoryReader(connect()))
+    const clock = () => connect().clock
+    return [
+      ...createRoutes({ chainIds, reader }),
+      ...createHistoryRoutes({ chainIds: [...settings.keys()], clock, reader, history }),
+    ]
   },
   holdings: ({ settings, connect }) => createHoldingsReader(createVaultReader({ ...connect(), deployments: settings })),
   watch: ({ settings, connect }) => ({

@@ -4,6 +4,7 @@ import type { WithExpiry } from '../../chain/block_cache.ts'
 import { TARGET_LENGTH_MAX } from '../../http/limits.ts'
 import { chainIdNumber, walletList } from '../../http/request/batch.ts'
 import {
+  chainIdWith,
   configuredChainId,
   documented,
   evmAddress,
@@ -14,15 +15,20 @@ import {
   momentRule,
   page,
 } from '../../http/request/input.ts'
-import type { Charge } from '../../http/route/charge.ts'
+import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import { createPagination, slicePage } from '../../http/route/page.ts'
 import { receipt } from '../../http/route/receipt.ts'
 import { defineRoute, type Reply, type Route } from '../../http/route/route.ts'
 import type { Work } from '../../lib/async/work.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { CodedError } from '../../lib/error.ts'
 import { EVM_ADDRESS } from '../../lib/text/text_format.ts'
 import { filterTargets, getEarliestExpiryMs, isNow, type Moment, readAt, toAsOf } from '../moment.ts'
+import { eventsOutput, pnlOutput, presentEvent, presentPnl } from './present/history.ts'
 import { presentPosition, presentSilent } from './present/present.ts'
 import { type PresentedRow, vaultsOutput } from './present/schema.ts'
+import type { VaultHistoryReader } from './read/history.ts'
+import { isKnownVault } from './read/named.ts'
 import type { VaultsRead } from './read/position.ts'
 import { nameVaults, type VaultReader } from './read/read.ts'
 
@@ -149,3 +155,94 @@ function presentRows(
     asOf: toAsOf(reads),
   }
 }
+
+const HISTORY_CHARGES = {
+  pnl: { credits: 8, per: PER_CALL },
+  events: { credits: 1, per: PER_CALL },
+} satisfies Record<string, Charge>
+
+/** Creates the routes for what one wallet did in one vault, and what that brought. */
+export function createHistoryRoutes({
+  chainIds,
+  clock,
+  reader,
+  history,
+}: {
+  /** Chains that have vaults. */
+  readonly chainIds: readonly number[]
+  readonly clock: () => Clock
+  readonly reader: () => VaultReader
+  readonly history: () => VaultHistoryReader
+}): readonly Route[] {
+  const subject = {
+    vault: v.pipe(
+      evmAddress,
+      v.description('Address of a vault of the table, or of a MetaMorpho or a Morpho Vault V2 whose factory made it.'),
+      v.examples(['0x83F20F44975D03b1b09e64809B757c47f942BEeA']),
+    ),
+    wallet: evmWallet,
+    chain_id: chainIdWith('vaults', chainIds),
+  }
+  const common = { method: 'GET', errors: [404, 503], feature: 'history', description: HISTORY_DESCRIPTION } as const
+
+  /** The chain of a vault that is read. Throws `CodedError` INVALID_PARAMETER for another vault. */
+  async function findChain({ vault, chain_id }: { readonly vault: Address; readonly chain_id: number }, work: Work) {
+    const [target] = filterTargets(reader().targets, { chainId: chain_id, what: NAME })
+    if (target === undefined) throw new Error('A chain with vaults has a target')
+    const { client, deployments: entries } = target
+    if (await isKnownVault(client, { entries, vault, clock: clock() }, work)) return target
+    throw new CodedError(
+      'INVALID_PARAMETER',
+      `Cannot read parameter "vault": expected a vault of the table of chain ${chain_id}, or one that a factory of Morpho ` +
+        `made, got ${vault}`,
+    )
+  }
+
+  return [
+    defineRoute({
+      ...common,
+      path: '/v1/positions/vaults/:vault/pnl',
+      operation: 'vault_pnl',
+      summary:
+        'Counts what the shares of a wallet in one vault have brought since its first one, in the asset and in US dollars. ' +
+        'The first call for a wallet may answer 503 while its history is read.',
+      input: v.pipe(v.object({ ...subject, ...moment }), momentRule()),
+      output: pnlOutput,
+      charge: HISTORY_CHARGES.pnl,
+      async read({ vault, wallet, chain_id, ...asked }, { work }) {
+        const found = await findChain({ vault, chain_id }, work)
+        const options = { targets: [found], moment: asked, past: reader().past, work }
+        return await readAt(options, async ([target = found]) => {
+          const { client, block } = target
+          return await history().readPnl({ client, vault, wallet, block }, work)
+        })
+      },
+      present: (told, { wallet }) => ({ data: presentPnl(told, wallet), asOf: toAsOf([told]) }),
+    }),
+    defineRoute({
+      ...common,
+      path: '/v1/positions/vaults/:vault/events',
+      operation: 'vault_events',
+      summary:
+        'Lists what changed the shares of a wallet in one vault, newest first, with the value at its block. The first call ' +
+        'for a wallet may answer 503 while its history is read.',
+      input: v.object({ ...subject, page, limit }),
+      output: eventsOutput,
+      charge: HISTORY_CHARGES.events,
+      async read({ chain_id, ...query }, { work }) {
+        const { client } = await findChain({ vault: query.vault, chain_id }, work)
+        return await history().readEvents({ client, ...query }, work)
+      },
+      present: ({ flows, tokens, total, block }, { page: number, limit: max }, { url }) => ({
+        data: flows.map((flow) => presentEvent(flow, tokens)),
+        pagination: createPagination({ page: number, limit: max, total, url }),
+        asOf: toAsOf([{ block }]),
+      }),
+    }),
+  ]
+}
+
+const HISTORY_DESCRIPTION =
+  'Deposits and withdrawals count with the assets of their events. Shares that moved alone count with what they were worth ' +
+  'by the vault at the end of that block, which needs an endpoint that keeps old state (an archive node). All events, added ' +
+  'up, must be the wallet’s balance of shares to the unit; if they are not, the answer is 503.'

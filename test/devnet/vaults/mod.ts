@@ -9,7 +9,7 @@ import { vaultContracts } from './compile.ts'
 export const VAULT_WALLET = toWalletAddress('vault depositor')
 
 /** Where Ethereum has sDAI. */
-const SDAI = '0x83F20F44975D03b1b09e64809B757c47f942BEeA'
+export const SDAI = '0x83F20F44975D03b1b09e64809B757c47f942BEeA'
 const DEPOSIT = 1_250n * 10n ** 18n
 /** What the vault has earned since. */
 const EARNED = 161_254_750_000_000_000_000n

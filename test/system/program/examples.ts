@@ -11,6 +11,7 @@ import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { DEMO_NAME, placeNames } from '../../devnet/names.ts'
 import { addStakedSlipstream, type SlipstreamDevnet } from '../../devnet/slipstream.ts'
 import { DEMO_V4_POOLS, mintEach } from '../../devnet/uniswap_v4/mint_each.ts'
+import { SDAI } from '../../devnet/vaults/mod.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { createClient } from '../../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
@@ -219,6 +220,8 @@ async function listQuestions(
       target: '/v1/positions/vaults/batch',
       body: { wallets: [depositor, provider] },
     },
+    get('/v1/positions/vaults/{vault}/pnl', `/v1/positions/vaults/${SDAI}/pnl?wallet=${depositor}&chain_id=1`),
+    get('/v1/positions/vaults/{vault}/events', `/v1/positions/vaults/${SDAI}/events?wallet=${depositor}&chain_id=1`),
     get('/v1/lending/kamino', `/v1/lending/kamino?wallet=${WALLET}`),
     {
       operation: 'POST /v1/lending/kamino/batch',

@@ -48,6 +48,7 @@ const LANDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   '0.8.0': {
     '0027_custody_event': '63a7fce854b972fe7eb46a7bb312799e89886e4c4ed5aad9406619e3c3c5f5d5',
+    '0028_vault_flow': '7d07521fcd1dd975f275f78c4ee4743f10c9f161ed31c446f917f5787639f98b',
   },
 }
 

@@ -114,6 +114,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
     `insert into history_coverage values ('\\x', 1, 'odd', '{[1,5),[7,9007199254740993)}', '{[1,5)}', 2, 8)`,
     `insert into lending_event values (1, 2, '\\x01', '\\x07', 3, 4, 'supply', '\\x02', ${2n ** 256n - 1n}, null, '\\x03', null, 1)`,
     `insert into custody_event values (1, 2, '\\x05', ${2n ** 256n - 1n}, 3, 'reward', '\\x06', 4, '\\x03', null)`,
+    `insert into vault_flow values (1, 2, '\\x01', 3, 'receive', ${2n ** 256n - 1n}, null, '\\x02', '\\x03', null)`,
     `insert into position_flow values (1, 2, ${2n ** 256n - 1n}, 3, 'collect', 4, 5, 6, '\\x03', null)`,
     `insert into liquidity_change values (1, 2, 9, 4, '\\x05', -887272, 887272, -${2n ** 127n}, '\\x03', null, ${2n ** 256n - 1n})`,
     `insert into wallet_entry values (1, 2, '\\x01', '\\x07')`,

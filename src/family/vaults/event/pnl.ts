@@ -1,0 +1,80 @@
+import { type UsdPrice, usdValue } from '../../../finance/price/price.ts'
+import { pow10 } from '../../../lib/number/fixed_point.ts'
+import { addRational, type Rational, rational, subtractRational, ZERO } from '../../../lib/number/rational.ts'
+import type { FlowKind, VaultFlow } from './flow.ts'
+
+/** A flow with the worth of what moved. */
+export interface ValuedFlow extends Omit<VaultFlow, 'assets' | 'timestampSec'> {
+  readonly timestampSec: number
+  /** Smallest units of the asset: by the event, or of shares alone `convertToAssets` at the end of the block. */
+  readonly assets: bigint
+  /** Price of the asset at the block; or why there is none, words after "because". */
+  readonly price: UsdPrice | { readonly because: string }
+}
+
+/** An amount of a vault's asset, and its US dollars; undefined where a price is missing. */
+export interface ValuedAmount {
+  readonly assets: bigint
+  readonly usd: Rational | undefined
+}
+
+/** What a wallet's shares in a vault have brought. */
+export interface VaultPnl extends Readonly<Record<FlowKind, ValuedAmount & { readonly shares: bigint }>> {
+  readonly worth: ValuedAmount
+  readonly pnl: ValuedAmount
+}
+
+/**
+ * Computes the profit and loss of a wallet's shares: their worth, and what was withdrawn and sent, less what was deposited
+ * and received. US dollars are those of each flow's block. A penalty stays in the vault, so it is a loss.
+ *
+ * @figure vaults/pnl_amount, pnl_usd
+ * @source definition; amounts of `Deposit` and `Withdraw`, `convertToAssets` of shares that moved alone
+ * @proof test/contract/family/vaults/history_test.ts
+ */
+export function computePnl(flows: readonly ValuedFlow[], options: ValueOptions & { readonly worth: bigint }): VaultPnl {
+  const sum = (kind: FlowKind) =>
+    sumFlows(
+      flows.filter((each) => each.kind === kind),
+      options,
+    )
+  const worth = { assets: options.worth, usd: valueAssets(options.worth, options) }
+  const kinds = {
+    deposit: sum('deposit'),
+    withdraw: sum('withdraw'),
+    penalty: sum('penalty'),
+    send: sum('send'),
+    receive: sum('receive'),
+  }
+  const got = [worth, kinds.withdraw, kinds.send].reduce(add)
+  const paid = [kinds.deposit, kinds.receive].reduce<ValuedAmount>(add, { assets: 0n, usd: ZERO })
+  const usd = got.usd && paid.usd && subtractRational(got.usd, paid.usd)
+  return { ...kinds, worth, pnl: { assets: got.assets - paid.assets, usd } }
+}
+
+interface ValueOptions {
+  readonly decimals: number
+  /** Price of the asset at the block of the answer. */
+  readonly price: ValuedFlow['price']
+}
+
+/** Values an amount of an asset, US dollars; undefined without a price. */
+export function valueAssets(assets: bigint, { decimals, price }: ValueOptions): Rational | undefined {
+  if (assets === 0n) return ZERO
+  if ('because' in price) return undefined
+  const { units, scale } = usdValue(assets, { decimals, price })
+  return rational(units, pow10(scale))
+}
+
+function sumFlows(
+  flows: readonly ValuedFlow[],
+  { decimals }: ValueOptions,
+): ValuedAmount & { readonly shares: bigint } {
+  const amounts = flows.map(({ assets, price }) => ({ assets, usd: valueAssets(assets, { decimals, price }) }))
+  const total = amounts.reduce<ValuedAmount>(add, { assets: 0n, usd: ZERO })
+  return { ...total, shares: flows.reduce((sum, { shares }) => sum + shares, 0n) }
+}
+
+function add(a: ValuedAmount, b: ValuedAmount): ValuedAmount {
+  return { assets: a.assets + b.assets, usd: a.usd && b.usd && addRational(a.usd, b.usd) }
+}
