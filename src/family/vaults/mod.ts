@@ -3,7 +3,7 @@ import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import { evmAddress } from '../../http/request/input.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
-import { address, defineFamily, findDuplicates } from '../contract.ts'
+import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
 import type { Watchable } from '../watch.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { VAULT_FIGURES } from './present/present.ts'
@@ -29,7 +29,9 @@ export const VAULTS = defineFamily({
   aliases: [],
   network: 'evm',
   entries: {
-    vaults: v.optional(v.array(v.strictObject({ address, kind: v.optional(v.picklist(ENTRY_KINDS), 'erc4626') }))),
+    vaults: v.optional(
+      v.array(v.strictObject({ address, kind: v.optional(v.picklist(ENTRY_KINDS), 'erc4626'), startBlock })),
+    ),
   },
   builtIn: VAULT_ENTRIES,
   getSetting: ({ vaults }) => vaults,

@@ -28,7 +28,7 @@ import { eventsOutput, pnlOutput, presentEvent, presentPnl } from './present/his
 import { presentPosition, presentSilent } from './present/present.ts'
 import { type PresentedRow, vaultsOutput } from './present/schema.ts'
 import type { VaultHistoryReader } from './read/history.ts'
-import { isKnownVault } from './read/named.ts'
+import { findKnownVault } from './read/named.ts'
 import type { VaultsRead } from './read/position.ts'
 import { nameVaults, type VaultReader } from './read/read.ts'
 
@@ -185,12 +185,13 @@ export function createHistoryRoutes({
   }
   const common = { method: 'GET', errors: [404, 503], feature: 'history', description: HISTORY_DESCRIPTION } as const
 
-  /** The chain of a vault that is read. Throws `CodedError` INVALID_PARAMETER for another vault. */
-  async function findChain({ vault, chain_id }: { readonly vault: Address; readonly chain_id: number }, work: Work) {
+  /** The chain of a vault that is read, and the vault's first block. Throws `CodedError` INVALID_PARAMETER for another vault. */
+  async function findPlace({ vault, chain_id }: { readonly vault: Address; readonly chain_id: number }, work: Work) {
     const [target] = filterTargets(reader().targets, { chainId: chain_id, what: NAME })
     if (target === undefined) throw new Error('A chain with vaults has a target')
     const { client, deployments: entries } = target
-    if (await isKnownVault(client, { entries, vault, clock: clock() }, work)) return target
+    const known = await findKnownVault(client, { entries, vault, clock: clock() }, work)
+    if (known !== undefined) return { target, ...known }
     throw new CodedError(
       'INVALID_PARAMETER',
       `Cannot read parameter "vault": expected a vault of the table of chain ${chain_id}, or one that a factory of Morpho ` +
@@ -210,11 +211,11 @@ export function createHistoryRoutes({
       output: pnlOutput,
       charge: HISTORY_CHARGES.pnl,
       async read({ vault, wallet, chain_id, ...asked }, { work }) {
-        const found = await findChain({ vault, chain_id }, work)
-        const options = { targets: [found], moment: asked, past: reader().past, work }
-        return await readAt(options, async ([target = found]) => {
+        const { target: newest, startBlock } = await findPlace({ vault, chain_id }, work)
+        const options = { targets: [newest], moment: asked, past: reader().past, work }
+        return await readAt(options, async ([target = newest]) => {
           const { client, block } = target
-          return await history().readPnl({ client, vault, wallet, block }, work)
+          return await history().readPnl({ client, vault, wallet, startBlock, block }, work)
         })
       },
       present: (told, { wallet }) => ({ data: presentPnl(told, wallet), asOf: toAsOf([told]) }),
@@ -230,8 +231,8 @@ export function createHistoryRoutes({
       output: eventsOutput,
       charge: HISTORY_CHARGES.events,
       async read({ chain_id, ...query }, { work }) {
-        const { client } = await findChain({ vault: query.vault, chain_id }, work)
-        return await history().readEvents({ client, ...query }, work)
+        const { target, startBlock } = await findPlace({ vault: query.vault, chain_id }, work)
+        return await history().readEvents({ client: target.client, startBlock, ...query }, work)
       },
       present: ({ flows, tokens, total, block }, { page: number, limit: max }, { url }) => ({
         data: flows.map((flow) => presentEvent(flow, tokens)),

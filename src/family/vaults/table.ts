@@ -11,6 +11,8 @@ export const ENTRY_KINDS = [...VAULT_KINDS, ...REGISTRY_KINDS] as const
 export interface VaultEntry {
   readonly address: Address
   readonly kind: (typeof ENTRY_KINDS)[number] | typeof NAMED
+  /** A block before which it has no events; absent or 0 if that is not known. */
+  readonly startBlock?: number
 }
 
 const NAMED = 'named'

@@ -33,6 +33,8 @@ interface LifeQuery {
   readonly client: FinanceClient
   readonly vault: Address
   readonly wallet: Address
+  /** A block before which the vault has no events; 0 if that is not known. */
+  readonly startBlock: number
   /** The block of the answer; absent: the newest that history reaches. */
   readonly block?: PinnedBlock | undefined
 }
@@ -77,11 +79,13 @@ export function createVaultHistoryReader({
   const readWorth = createWorthReader(clock)
 
   /** The vault as a target of its stream; its first block is searched in the background if it is not known. */
-  function toTarget({ client, vault }: LifeQuery): StreamTarget {
+  function toTarget({ client, vault, startBlock }: LifeQuery): StreamTarget {
+    const target = { chainId: client.chain.id, contract: toLowerHex(vault), startBlock }
+    if (startBlock > 0) return target
     const probe = { contract: vault, getters: [] }
-    const startBlock = Number(firstBlocks?.get(client.chain.id, probe) ?? 0n)
-    if (startBlock === 0) firstBlocks?.want(client, probe)
-    return { chainId: client.chain.id, contract: toLowerHex(vault), startBlock }
+    const found = firstBlocks?.get(client.chain.id, probe)
+    if (found === undefined) firstBlocks?.want(client, probe)
+    return { ...target, startBlock: Number(found ?? 0n) }
   }
 
   async function ensure(query: LifeQuery, work: Work) {

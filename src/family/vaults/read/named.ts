@@ -15,8 +15,11 @@ const CHECKS: Partial<Record<VaultEntry['kind'], `0x${string}`>> = {
   [REGISTRY_KINDS[1]]: toFunctionSelector('isVaultV2(address)'),
 }
 
-/** True for a vault of the table, and for one that a factory among the entries made. Throws as `ChainClient.read`. */
-export async function isKnownVault(
+/**
+ * Finds a vault of the table, or one that a factory among the entries made; undefined if it is neither. Throws as
+ * `ChainClient.read`.
+ */
+export async function findKnownVault(
   client: ChainClient,
   {
     entries,
@@ -24,17 +27,18 @@ export async function isKnownVault(
     clock,
   }: { readonly entries: readonly VaultEntry[]; readonly vault: Address; readonly clock: Clock },
   work: Work,
-): Promise<boolean> {
-  if (listVaults(entries).some(({ address }) => address.toLowerCase() === vault.toLowerCase())) return true
+): Promise<Required<Pick<VaultEntry, 'startBlock'>> | undefined> {
+  const listed = listVaults(entries).find(({ address }) => address.toLowerCase() === vault.toLowerCase())
+  if (listed !== undefined) return { startBlock: listed.startBlock ?? 0 }
   const calls = entries.flatMap(({ address: to, kind }) => {
     const check = CHECKS[kind]
     return check === undefined ? [] : { to, data: encodeCall(check, vault) }
   })
-  if (calls.length === 0) return false
+  if (calls.length === 0) return undefined
   const block = { chainId: client.chain.id }
   const { results } = await client.read(
     (endpoint, within) => readMulticall(endpoint, { calls, block, isLight: true, clock }, within),
     { work, budgetMs: BUDGET_MS },
   )
-  return results.some((answer) => tryDecodeUint(answer) === 1n)
+  return results.some((answer) => tryDecodeUint(answer) === 1n) ? { startBlock: 0 } : undefined
 }

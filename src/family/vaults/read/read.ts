@@ -31,13 +31,13 @@ const PAGE_BYTES_MAX = 1_000_000
 /** Holdings of a light call. */
 const LIGHT_HOLDINGS_MAX = 150
 
-/** A vault or a registry; a block before which none has events is not known. */
+/** A vault or a registry. */
 interface DatedEntry extends VaultEntry {
   readonly startBlock: number
 }
 
 function toDated(entry: VaultEntry): DatedEntry {
-  return { ...entry, startBlock: 0 }
+  return { startBlock: 0, ...entry }
 }
 
 /**

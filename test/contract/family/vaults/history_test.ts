@@ -234,7 +234,7 @@ function createCaller(
     holder: 'test',
   })
   const routes = createFamilyRoutes(VAULTS, {
-    rows: [[1, { vaults: entries ?? [{ address: vault, kind: 'erc4626' }] }]],
+    rows: [[1, { vaults: entries ?? [{ address: vault, kind: 'erc4626', startBlock: 1 }] }]],
     clients: [client],
     db: db.db,
     history,
