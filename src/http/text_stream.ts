@@ -12,16 +12,22 @@ export function createTextStream(
   { isCompressed }: { readonly isCompressed: boolean },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = isCompressed ? createGzipEncoder() : createPlainEncoder()
+  let hasLeft = false
   return new ReadableStream(
     {
       async pull(controller) {
         const { done, value } = await texts.next()
+        if (hasLeft) return
         const bytes = done ? await encoder.end() : await encoder.encode(value)
+        if (hasLeft) return
         if (bytes.length > 0) controller.enqueue(bytes)
         if (done) controller.close()
       },
       async cancel() {
+        hasLeft = true
+        // Once a text that is being made is there.
         await texts.return()
+        encoder.leave()
       },
     },
     { highWaterMark: 0 },
@@ -32,11 +38,13 @@ interface TextEncoding {
   encode(text: string): Promise<Uint8Array<ArrayBuffer>>
   /** Returns what follows the last text. */
   end(): Promise<Uint8Array<ArrayBuffer>>
+  /** Frees what it holds, without an end. */
+  leave(): void
 }
 
 function createPlainEncoder(): TextEncoding {
   const encoder = new TextEncoder()
-  return { encode: async (text) => encoder.encode(text), end: async () => new Uint8Array() }
+  return { encode: async (text) => encoder.encode(text), end: async () => new Uint8Array(), leave() {} }
 }
 
 function createGzipEncoder(): TextEncoding {
@@ -55,5 +63,6 @@ function createGzipEncoder(): TextEncoding {
         gzip.once('end', () => resolve(takeChunks()))
         gzip.end()
       }),
+    leave: () => void gzip.destroy(),
   }
 }

@@ -128,7 +128,7 @@ interface WorkState {
 type RecognizedCaller = Exclude<Admission, { readonly kind: 'unknown_key' }>
 
 /** The caller disconnected before the charge. Only the log has this status. */
-const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
+export const CALLER_LEFT: PreparedAnswer = { status: 499, body: '', credits: 0, headers: {} }
 
 /**
  * Processes a request: admit, input, read, present, settle. Afterwards the answer is charged and logged, and only has

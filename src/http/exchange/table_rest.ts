@@ -4,7 +4,7 @@ import type { PreparedAnswer } from '../respond.ts'
 import { formatRemark } from '../route/csv.ts'
 import { type CursorPlace, findPlace } from '../route/cursor.ts'
 import type { RouteRequest } from '../route/route.ts'
-import type { Exchange, SettledAnswer } from './exchange.ts'
+import { CALLER_LEFT, type Exchange, type SettledAnswer } from './exchange.ts'
 import type { Admission, Gate } from './gate.ts'
 
 /** Most times that a piece asks for a place in the rate window, which has one again within a second. */
@@ -87,6 +87,7 @@ async function readPiece(
   const admission = admit(exchange, services)
   // The exchange answers its failure.
   await admission.catch(() => {})
+  if (exchange.signal.aborted) return CALLER_LEFT
   const place = toPlace(exchange, link)
   const rows = { page, limit: TABLE_PIECE_ROWS }
   const { answer } = await run({

@@ -189,6 +189,22 @@ describe('the table of a whole list', () => {
     expect(listIds(new TextDecoder().decode((await third).value))).toEqual(range(2 * TABLE_PIECE_ROWS + 1, TOTAL))
   })
 
+  test('waits no longer once its caller has left, and logs nothing of it', async () => {
+    const fixture = createLongFixture()
+    const { gate, clock, lines } = fixture
+    Object.assign(gate.organizations.get('slow') ?? {}, { credits: 10_000n })
+    const caller = new AbortController()
+    const { reader } = await openTable(fixture, { key: 'slow', signal: caller.signal })
+    await reader.read()
+    await reader.read()
+    const third = reader.read()
+    await settle()
+    const [waiting, logged] = [clock.pending, lines.length]
+    caller.abort()
+    expect((await third).done).toBe(true)
+    expect([gate.rows.length, lines.length - logged, waiting - clock.pending]).toEqual([2, 0, 1])
+  })
+
   test('ends at its first piece with an idempotency key, repeated as it was, and leads on by a cursor', async () => {
     const { app, gate } = createLongFixture()
     const call = createClient(app.handler)

@@ -7,6 +7,7 @@ import type { ListeningServer } from '../../../../src/http/server/listening.ts'
 import { serveNode } from '../../../../src/http/server/node.ts'
 import { createTextStream } from '../../../../src/http/text_stream.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
+import { settle } from '../../../support/test_clock.ts'
 
 const PLACE = { port: 0, host: '127.0.0.1' }
 const SERVERS = [
@@ -44,6 +45,29 @@ test.each(SERVERS)('%s makes no more texts than a connection takes, and none onc
   socket.destroy()
   await Promise.all([left.promise, ended.promise])
   expect(made).toBeLessThan(TEXTS)
+})
+
+test.each([true, false])('a reader may leave while a text is made, compressed: %p', async (isCompressed) => {
+  const held = Promise.withResolvers<void>()
+  let hasEnded = false
+  async function* makeTexts(): AsyncGenerator<string, void> {
+    try {
+      yield TEXT
+      await held.promise
+      yield TEXT
+    } finally {
+      hasEnded = true
+    }
+  }
+  const reader = createTextStream(makeTexts(), { isCompressed }).getReader()
+  await reader.read()
+  const second = reader.read()
+  await settle()
+  const cancelled = reader.cancel()
+  held.resolve()
+  await cancelled
+  expect([(await second).done, hasEnded]).toEqual([true, true])
+  await settle()
 })
 
 test.each(SERVERS)('%s sends every text, and an end', async (_, serve) => {
