@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, encodeAbiParameters, getAddress, parseAbi } from 'viem'
 import { VAULTS } from '../../../src/family/vaults/mod.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
@@ -8,12 +8,13 @@ import { morphoContracts } from '../../devnet/morpho_blue/compile.ts'
 import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../../devnet/morpho_blue/tools.ts'
 import { createRandom } from '../../devnet/random.ts'
+import { vaultContracts } from '../../devnet/vaults/compile.ts'
 import { depositCalls, startMorphoVaults, withdrawCall } from '../../devnet/vaults/morpho.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import { newToken, pooledChain, toRaw } from '../finance/price/pool/world.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
-import { allRows, createPortfolio, toFigures, type WireRow } from './support.ts'
+import { allRows, countedClient, createPortfolio, e6, toFigures, type WireRow } from './support.ts'
 
 /** Price of one unit of collateral by the attacker's oracle, times 10^36. */
 const ANY_SUM = 10n ** 48n
@@ -56,12 +57,21 @@ function attacker(name: string): Address {
 
 /** A market of the attacker's own, which lends dollars against his token, and a wallet that may borrow any sum there. */
 async function ownMarket(borrower: Address, lltvPct = 86n): Promise<MorphoMarket> {
+  const market = await addMarket(worthless, { price: ANY_SUM, lltvPct })
+  await morpho.supplyCollateral({ market, wallet: borrower, assets: toRaw(1_000_000, 18) })
+  return market
+}
+
+/** A market that lends dollars against a token, by an oracle that always says this. */
+async function addMarket(
+  collateralToken: Address,
+  { price, lltvPct = 86n }: { readonly price: bigint; readonly lltvPct?: bigint },
+): Promise<MorphoMarket> {
   const codes = await morphoContracts()
-  const oracle = await deployOracle({ rpc: devnet.rpc, send: devnet.send, codes }, ANY_SUM)
-  const tokens = { loanToken: usdc.address, collateralToken: worthless }
+  const oracle = await deployOracle({ rpc: devnet.rpc, send: devnet.send, codes }, price)
+  const tokens = { loanToken: usdc.address, collateralToken }
   const market = toMorphoMarket({ ...tokens, oracle, irm: ADAPTIVE_CURVE, lltv: percent(lltvPct) })
   await devnet.send([CALLS.createMarket(market)])
-  await morpho.supplyCollateral({ market, wallet: borrower, assets: toRaw(1_000_000, 18) })
   return market
 }
 
@@ -205,6 +215,56 @@ test('vaults that lend to one market, and who lends to it, count what transactio
   expect(more.map(({ status }) => status)).toEqual(counted.map(() => '0x0'))
   expect(await readIdle(first)).toBe(0n)
   expect((await readRows()).every((amount) => amount <= 0n)).toBe(true)
+}, 60_000)
+
+test('shares of a vault that secure a debt count by what they are worth in it, or are marked if no table names it', async () => {
+  const { ERC4626Mock } = await vaultContracts()
+  const argument = encodeAbiParameters([{ type: 'address' }], [usdc.address]).slice(2)
+  const { addQueue } = await startMorphoVaults(devnet, usdc.address)
+  const [receipt] = await devnet.send([{ from: BANK, data: `${ERC4626Mock}${argument}` }])
+  const listed = getAddress(receipt?.contractAddress ?? '0x')
+  const vaults = { listed, unlisted: await addQueue([await addMarket(worthless, { price: ANY_SUM })]) }
+  const { prices } = pooledChain(devnet, { wrappers: { [listed]: { kind: 'erc4626', of: usdc.address } } })
+  const { client } = countedClient({ ...lister.client.chain, prices })
+  const priced = createPortfolio([client], { db: database.db, history: lister.history })
+  const shares = toRaw(1_000, usdc.decimals)
+  const [debt, gift] = [toRaw(100, usdc.decimals), 161_254_750n]
+  const read = async (vault: Address) => {
+    const wallet = attacker(`with shares of ${vault}`)
+    await devnet.send([
+      ...depositCalls(vault, { asset: usdc.address, wallet: BANK, assets: shares }),
+      approveCall(vault),
+      transferCall(usdc.address, { from: BANK, to: vault, value: gift }),
+    ])
+    // Its own oracle calls a share three dollars.
+    const market = await addMarket(vault, { price: 3n * 10n ** 36n })
+    await morpho.supplyCollateral({ market, wallet, assets: shares })
+    await morpho.supply({ market, wallet: BANK, assets: debt })
+    await morpho.borrow({ market, wallet, assets: debt })
+    const rows = await allRows(priced, `wallet=${wallet}&chain_id=${CHAIN_ID}`)
+    const { data } = await lister.ask({ wallet, chain_id: CHAIN_ID })
+    const find = (part: string) => rows.find(({ kind, position }) => (position?.['part'] ?? kind) === part)
+    return { collateral: find('collateral'), owed: find('borrowed'), inMarket: data[0]?.positions[0] }
+  }
+  const { collateral, owed, inMarket } = await read(vaults.listed)
+  const worth = await devnet.client.readContract({
+    address: vaults.listed,
+    abi: parseAbi(['function convertToAssets(uint256) view returns (uint256)']),
+    functionName: 'convertToAssets',
+    args: [shares],
+  })
+  expect(worth).toBeGreaterThan(shares)
+  expect(collateral).toMatchObject({ counted: true, price_source: 'wrapper', amount: { raw: String(shares) } })
+  // A dollar is one here. The price is not rounded to a whole unit of the asset, as what the vault would pay is.
+  expect(owed?.price_usd).toBe('1')
+  expect(e6(collateral?.value_usd ?? '0') - worth).toBeOneOf([0n, 1n])
+  const other = await read(vaults.unlisted)
+  expect(other.collateral).toMatchObject({ counted: false, reason: 'unpriced', value_usd: null })
+  expect(other.collateral?.not_counted?.raw).toBe(String(shares))
+  // Beside both stands what the market's own oracle says.
+  for (const { totalCollateralUSD } of [inMarket, other.inMarket].map((each) => each ?? { totalCollateralUSD: null })) {
+    expect(totalCollateralUSD).toBe('3000.000000')
+  }
 }, 60_000)
 
 /** A wallet's amount in a market, by a row or by the list. */
