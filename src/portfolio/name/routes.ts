@@ -11,7 +11,7 @@ import { type Charge, PER_CALL } from '../../http/route/charge.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { CodedError, UpstreamError } from '../../lib/error.ts'
+import { CodedError, PendingError, UnavailableError, UpstreamError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
 import { EVM_ADDRESS, text, withWords } from '../../lib/text/text_format.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
@@ -50,8 +50,23 @@ export function createWalletNameReader({ connect }: NameOptions) {
       const detail = `expected an address, or ${EXPECTED_NAME.slice('expected '.length)}, got "${text}"`
       throw new CodedError('INVALID_PARAMETER', `Cannot read parameter "wallet": ${detail}`)
     }
-    return (await requireWallet(reader(), name.output, work)).wallet
+    try {
+      return (await requireWallet(reader(), name.output, work)).wallet
+    } catch (error) {
+      throw isUnreachable(error) ? silentError(name.output, error) : error
+    }
   }
+}
+
+function isUnreachable(error: unknown): error is CodedError {
+  return error instanceof UpstreamError || (error instanceof UnavailableError && !(error instanceof PendingError))
+}
+
+/** Creates the error of a name that no endpoint could be asked about: a request about another chain has this reason too. */
+function silentError(name: string, cause: CodedError): UnavailableError {
+  return new UnavailableError(`${cause.message}, which tells the wallet of "${name}": send its address, or try again`, {
+    cause,
+  })
 }
 
 async function requireWallet(readName: NameReader | undefined, name: string, work: Work) {

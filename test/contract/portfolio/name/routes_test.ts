@@ -5,7 +5,7 @@ import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
-import { createNameReader, nameRoute } from '../../../../src/portfolio/name/routes.ts'
+import { createNameReader, createWalletNameReader, nameRoute } from '../../../../src/portfolio/name/routes.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import { DEMO_NAME, placeNames, placeUniversalResolver } from '../../../devnet/names.ts'
@@ -127,6 +127,18 @@ test('every lens mode returns the same wallet', async () => {
 
 test('names are not served without Ethereum', async () => {
   expect(await ask(DEMO_NAME, [])).toMatchObject({ code: 'API_ENDPOINT_NOT_CONFIGURED' })
+})
+
+test('a name in a request is 503 where Ethereum does not answer, with what to send in its place', async () => {
+  const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:9'] })
+  const silent = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
+  const read = createWalletNameReader({ connect: () => ({ clients: new Map([[1, silent]]), clock: systemClock }) })
+  await expect(read(DEMO_NAME, patient)).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    message: expect.stringMatching(
+      new RegExp(`^Cannot read chain 1 .*, which tells the wallet of "${DEMO_NAME}": send its address, or try again$`),
+    ),
+  })
 })
 
 test('on an Ethereum without ENS the answer says so, and nothing about the name', async () => {
