@@ -376,7 +376,7 @@ describe('triggers', () => {
     ]) {
       expect([change, await wrong(change)]).toEqual([
         change,
-        expect.stringMatching(/^400 INVALID_PARAMETER Cannot read/),
+        expect.stringMatching(/^400 INVALID_PARAMETER (?:Cannot read parameter|Unknown field) "/),
       ])
     }
     expect(await wrong({ when: undefined })).toContain('MISSING_PARAMETER')
