@@ -321,8 +321,11 @@ export const address = v.pipe(
   v.transform((text): Address => getAddress(text)),
 )
 
+/** The height of a block. */
+export const height = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+
 /** First block with events; 0 if a `CHAINS_FILE` does not name it. */
-export const startBlock = v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0)), 0)
+export const startBlock = v.optional(height, 0)
 
 /** The address of a Solana program. */
 export const program = v.pipe(v.string(), v.check(isBase58Address, 'expected the base58 address of a program'))

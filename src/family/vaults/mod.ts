@@ -3,7 +3,7 @@ import { ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import { evmAddress } from '../../http/request/input.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { once } from '../../lib/memoize.ts'
-import { address, defineFamily, findDuplicates, startBlock } from '../contract.ts'
+import { address, defineFamily, findDuplicates, height } from '../contract.ts'
 import type { Watchable } from '../watch.ts'
 import { createHoldingsReader } from './holdings.ts'
 import { VAULT_FIGURES } from './present/present.ts'
@@ -30,7 +30,13 @@ export const VAULTS = defineFamily({
   network: 'evm',
   entries: {
     vaults: v.optional(
-      v.array(v.strictObject({ address, kind: v.optional(v.picklist(ENTRY_KINDS), 'erc4626'), startBlock })),
+      v.array(
+        v.strictObject({
+          address,
+          kind: v.optional(v.picklist(ENTRY_KINDS), 'erc4626'),
+          startBlock: v.exactOptional(height),
+        }),
+      ),
     ),
   },
   builtIn: VAULT_ENTRIES,

@@ -50,7 +50,7 @@ test('a row of CHAINS_FILE adds vaults by their address, and refuses one that is
   const [vault] = ['added vault'].map(toWalletAddress)
   const configure = (vaults: object) => VAULTS.configure(new Map([[1, vaults]]))
   const added = configure({ add: { vaults: [{ address: vault, kind: 'silo' }] } }).settings.get(1)
-  expect((added as readonly unknown[]).at(-1)).toEqual({ address: vault, kind: 'silo', startBlock: 0 })
+  expect((added as readonly unknown[]).at(-1)).toEqual({ address: vault, kind: 'silo' })
   expect((added as readonly unknown[]).length).toBe((VAULT_ENTRIES.get(1)?.length ?? 0) + 1)
   const twice = configure({ vaults: [{ address: vault }, { address: vault }] })
   expect(twice.mistakes).toEqual([`vault ${vault} of chain 1 is described twice`])
