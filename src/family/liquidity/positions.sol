@@ -26,6 +26,8 @@ abstract contract Positions is LensPage, Tokens, Prices {
         uint256 poolCount;
         /// Slots of each table but one.
         uint256 mask;
+        /// What there must be, besides a token's price, to finish the position that the token is of.
+        uint256 gasDue;
     }
 
     /// Tables for so many pools at most: for no more than needed, since memory costs by its square.
@@ -38,7 +40,8 @@ abstract contract Positions is LensPage, Tokens, Prices {
         numbers.poolTable = reserve(slots * 32);
     }
 
-    /// What there must be for one more position and the prices of two tokens that are new with it.
+    /// What there must be for one more position, without the prices of tokens that are new with it: few positions have
+    /// such tokens, and few of these have a price that takes much.
     struct Limits {
         uint256 gasDue;
         /// Longest answer that leaves room for it.
@@ -46,11 +49,8 @@ abstract contract Positions is LensPage, Tokens, Prices {
     }
 
     /// Allocates, so the page must not have begun.
-    function computeLimits(
-        PriceSources calldata prices,
-        uint256 bytesMax
-    ) internal pure returns (Limits memory limits) {
-        limits.gasDue = POSITION_GAS + 2 * priceGasMax(prices);
+    function computeLimits(uint256 bytesMax) internal pure returns (Limits memory limits) {
+        limits.gasDue = POSITION_GAS;
         limits.bytesMax = bytesMax > POSITION_BYTES_MAX ? bytesMax - POSITION_BYTES_MAX : 0;
     }
 
@@ -60,7 +60,8 @@ abstract contract Positions is LensPage, Tokens, Prices {
             && numbers.poolCount != POOLS_MAX;
     }
 
-    /// The number of a token, which is written if it is new.
+    /// The number of a token, which is written if it is new; ends the page before its position if the gas may not be
+    /// enough for its price and the rest.
     function tokenOf(
         Page memory page,
         Numbers memory numbers,
@@ -72,6 +73,7 @@ abstract contract Positions is LensPage, Tokens, Prices {
         uint256 slot;
         (slot, ordinal) = find(numbers.tokenTable, numbers.mask, key);
         if (ordinal > 0) return ordinal - 1;
+        if (gasleft() < numbers.gasDue + priceGasMax(prices)) stop(page);
         ordinal = numbers.tokenCount;
         numbers.tokenCount = ordinal + 1;
         set(slot, key << 16 | ordinal + 1);
@@ -90,6 +92,11 @@ abstract contract Positions is LensPage, Tokens, Prices {
         ordinal = numbers.poolCount;
         numbers.poolCount = ordinal + 1;
         set(slot, key << 16 | ordinal + 1);
+    }
+
+    /// Answers what stands before the checkpoint, and never returns.
+    function stop(Page memory page) internal pure virtual {
+        finish(page);
     }
 
     /// Answers, and never returns.

@@ -2,7 +2,6 @@
 pragma solidity 0.8.27;
 
 import {EnumerablePositions, IManager} from './positions.sol';
-import {PriceSources} from '../../../finance/price/prices.sol';
 
 /// Positions of an exchange whose custodians, such as farms and gauges, hold positions for wallets and keep a book of whom
 /// each is credited to. So a position is of exactly one wallet: of the manager's owner, or, if that is a custodian, of the
@@ -70,14 +69,13 @@ abstract contract CustodiedPositions is EnumerablePositions {
 
     function limit(
         Deployments calldata deployments,
-        PriceSources calldata prices,
         uint256 bytesMax
     ) internal pure override returns (Limits memory limits) {
         uint256 rows = deployments.managers.length;
         bool hasCustodian = rows > 0 && managerRow(deployments, rows - 1) != rows - 1;
-        if (!hasCustodian) return computeLimits(prices, bytesMax);
-        limits = computeLimits(prices, bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
-        limits.gasDue += REWARD_GAS + priceGasMax(prices);
+        if (!hasCustodian) return computeLimits(bytesMax);
+        limits = computeLimits(bytesMax > REWARD_BYTES_MAX ? bytesMax - REWARD_BYTES_MAX : 0);
+        limits.gasDue += REWARD_GAS;
     }
 
     /// Begins a reward of the next position, whose words follow, each of 32 bytes; `ordinal` is its token's, which

@@ -110,12 +110,8 @@ abstract contract EnumerablePositions is Positions {
     }
 
     /// What there must be for one more position of the deployments.
-    function limit(
-        Deployments calldata,
-        PriceSources calldata prices,
-        uint256 bytesMax
-    ) internal view virtual returns (Limits memory) {
-        return computeLimits(prices, bytesMax);
+    function limit(Deployments calldata, uint256 bytesMax) internal view virtual returns (Limits memory) {
+        return computeLimits(bytesMax);
     }
 
     /// Writes what only this exchange's pools have, by `putWords`, behind the pool's own record.
@@ -183,7 +179,8 @@ abstract contract EnumerablePositions is Positions {
         uint256 firstMax
     ) internal view {
         if (count > LISTED_MAX) count = LISTED_MAX;
-        Limits memory limits = limit(deployments, prices, bytesMax);
+        Limits memory limits = limit(deployments, bytesMax);
+        seen.numbers.gasDue = limits.gasDue;
         header(page, deployments.managers.length);
         uint256 balancesAt = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
@@ -194,6 +191,7 @@ abstract contract EnumerablePositions is Positions {
             put(page, balance > type(uint32).max ? type(uint32).max : balance, 4);
         }
         preface(page, seen, deployments);
+        page.checkpoint = page.cursor;
         for (uint256 i = 0; i < deployments.managers.length; i++) {
             uint256 balance = uint32(word(balancesAt + i * 5) >> 216);
             if (offset >= balance) {
@@ -206,7 +204,7 @@ abstract contract EnumerablePositions is Positions {
             for (; offset < balance && page.taken < count; offset++) {
                 if (!room(page, seen.numbers, limits)) close(page);
                 entry(page, seen, prices, wallet, offset);
-                page.taken++;
+                take(page);
             }
             offset = 0;
         }
@@ -224,15 +222,17 @@ abstract contract EnumerablePositions is Positions {
         uint256 bytesMax
     ) external view {
         (Page memory page, Seen memory seen) = open();
-        Limits memory limits = limit(deployments, prices, bytesMax);
+        Limits memory limits = limit(deployments, bytesMax);
+        seen.numbers.gasDue = limits.gasDue;
         presence(page, seen.row, deployments);
+        page.checkpoint = page.cursor;
         for (uint256 i = 0; i < ids.length && i < POSITIONS_MAX; i++) {
             if (!room(page, seen.numbers, limits)) close(page);
             choose(seen.row, deployments, indexes[i]);
             if (owner != address(0)) known(page, seen, prices, ids[i], owner);
             else if (!readPosition(page, seen, ids[i])) broken(page, seen, ids[i], 2);
             else held(page, seen, deployments, prices, ids[i]);
-            page.taken++;
+            take(page);
         }
         close(page);
     }
@@ -240,6 +240,7 @@ abstract contract EnumerablePositions is Positions {
     /// The position of that id on every manager that knows it; a manager that does not know it writes no record.
     function one(uint256 id, Deployments calldata deployments, PriceSources calldata prices) external view {
         (Page memory page, Seen memory seen) = open();
+        seen.numbers.gasDue = limit(deployments, 0).gasDue;
         presence(page, seen.row, deployments);
         for (uint256 i = 0; i < deployments.managers.length; i++) {
             choose(seen.row, deployments, i);
@@ -462,6 +463,12 @@ abstract contract EnumerablePositions is Positions {
 
     function isCustodian(Row memory row) internal pure returns (bool) {
         return row.index != row.managerIndex;
+    }
+
+    /// Counts an entry whose records are written.
+    function take(Page memory page) private pure {
+        page.taken++;
+        page.checkpoint = page.cursor;
     }
 
     /// Writes whether a row's contract answered. A custodian without code holds nothing yet.

@@ -80,11 +80,13 @@ contract Lens is Positions {
         uint256 count = ids.length / idBytes;
         if (count > POSITIONS_MAX) count = POSITIONS_MAX;
         (Page memory page, Asked memory asked) = open(managers, count);
-        Limits memory limits = computeLimits(prices, bytesMax);
+        Limits memory limits = computeLimits(bytesMax);
+        asked.numbers.gasDue = limits.gasDue;
         Ids memory wanted = Ids(count, idBytes, offsetOf(ids));
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(wallet), 32));
         put(page, word(page.answer), 32);
+        page.checkpoint = page.cursor;
         page.taken = positionsOf(page, asked, prices, wallet, wanted, limits);
         end(page);
     }
@@ -106,7 +108,10 @@ contract Lens is Positions {
                 if (gasleft() < limits.gasDue || page.cursor > cursorMax) break;
                 uint256 id = idAt(at, ids.size);
                 at += ids.size;
-                if (ownerOf(asked, id) == uint160(wallet)) position(page, asked, prices, i, id);
+                if (ownerOf(asked, id) != uint160(wallet)) continue;
+                page.taken = i;
+                page.checkpoint = page.cursor;
+                position(page, asked, prices, i, id);
             }
         }
     }
@@ -114,6 +119,7 @@ contract Lens is Positions {
     /// Writes the position of one id, of any owner; no record without an owner.
     function one(uint256 id, Managers calldata managers, PriceSources calldata prices) external view {
         (Page memory page, Asked memory asked) = open(managers, 1);
+        asked.numbers.gasDue = computeLimits(0).gasDue;
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
@@ -133,7 +139,8 @@ contract Lens is Positions {
         uint256 count = ids.length / idBytes;
         if (count > POSITIONS_MAX) count = POSITIONS_MAX;
         (Page memory page, Asked memory asked) = open(managers, count);
-        Limits memory limits = computeLimits(prices, bytesMax);
+        Limits memory limits = computeLimits(bytesMax);
+        asked.numbers.gasDue = limits.gasDue;
         begin(page);
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
@@ -141,6 +148,7 @@ contract Lens is Positions {
         for (; page.taken < count; page.taken++) {
             bool fits = page.cursor + OWNER_BYTES <= page.start + limits.bytesMax;
             if (!fits || gasleft() < limits.gasDue) break;
+            page.checkpoint = page.cursor;
             positionOfAny(page, asked, prices, page.taken, idAt(at, idBytes));
             at += idBytes;
         }
@@ -166,6 +174,13 @@ contract Lens is Positions {
     function end(Page memory page) private pure {
         put(page, 0, 1);
         close(page);
+    }
+
+    /// Ends the list before the position that is being read.
+    function stop(Page memory page) internal pure override {
+        if (page.checkpoint == 0) finish(page);
+        page.cursor = page.checkpoint;
+        end(page);
     }
 
     function presence(Page memory page, Asked memory asked, bool answered) private view {

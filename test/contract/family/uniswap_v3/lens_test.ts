@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import { type Hex, zeroAddress } from 'viem'
 import { listHolders } from '../../../../src/family/liquidity/enumerable/exchange.ts'
 import {
   decodeLens as decode,
@@ -237,6 +237,39 @@ describe('the lens', () => {
     }
     expect(ids).toEqual(whole.positions.map(({ tokenId }) => tokenId))
   }, 20_000)
+
+  test('reads positions with 10 million gas, whatever sources of prices and custodians there are', async () => {
+    const { aaveOracle } = await devnet.morpho()
+    const custodians = [{ kind: 'masterchef', address: toWalletAddress('masterchef'), startBlock: 0 }] as const
+    const [rich] = PRICES.feeds
+    const subject = {
+      holders: listHolders({ deployments: [{ ...DEPLOYMENT, custodians }] }),
+      prices: {
+        feeds: PRICES.feeds,
+        wrappers: [{ token: zeroAddress, kind: 'erc4626', of: TOKENS.weth.address }],
+        aaveOracle,
+        sequencerFeed: rich?.feed,
+      },
+    } as const
+    const { provider } = devnet.wallets
+    for (const wallet of [WALLET, provider]) {
+      const whole = decodeLens(await call(encodeList(subject, { ...page, wallet })))
+      const ids: bigint[] = []
+      for (let pages = 0; ids.length < whole.taken; pages++) {
+        const list = encodeList(subject, { ...page, wallet, offset: ids.length })
+        const part = decodeLens(await call(list, 10_000_000))
+        expect(part.tokens).toEqual(
+          whole.tokens.filter(({ address }) => part.tokens.some((each) => each.address === address)),
+        )
+        ids.push(...part.positions.map(({ tokenId }) => tokenId))
+        expect(pages).toBeLessThan(3)
+      }
+      expect(ids).toEqual(whole.positions.map(({ tokenId }) => tokenId))
+    }
+    const { inRange } = devnet.positions
+    const one = await call(encodeOne(subject, inRange))
+    expect(await call(encodeOne(subject, inRange), 10_000_000)).toBe(one)
+  })
 
   test('finds an id, its owner included, and writes nothing about an id that does not exist', async () => {
     const { inRange, burned } = devnet.positions
