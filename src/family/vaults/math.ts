@@ -93,7 +93,7 @@ export function computeWithdrawable({ kind, vault, holding }: WithdrawalInput): 
 }
 
 /** What a Morpho Vault V2 can pay in one transaction; undefined if its adapter is not known. */
-export function computeLiquidity({ idle, adapter }: Pick<RawVault, 'idle' | 'adapter'>): bigint | undefined {
+function computeLiquidity({ idle, adapter }: Pick<RawVault, 'idle' | 'adapter'>): bigint | undefined {
   if (idle === undefined || adapter === undefined || adapter.kind === 'unknown') return undefined
   return 'liquidity' in adapter ? idle + minBigint(adapter.supplied, adapter.liquidity) : idle
 }
