@@ -20,6 +20,8 @@ export interface HoldingStep extends ExitStep {
   readonly isFree?: boolean
   /** Why the steps before it failed, if this one, which asks for less, does not. */
   readonly because?: Refusal
+  /** Of a part that debts leave free: what takes the rest once they are repaid. Absent if the step for all does. */
+  readonly rest?: ExitStep['calls']
 }
 
 /** A position, or an account with its debts: all rows of a position, `part` aside. Debts come first in it. */

@@ -122,7 +122,7 @@ function createReaders(setup: PortfolioSetup, services: FamilyServices): Readers
       snapshots: snapshotReader,
       clock,
     }),
-    exits: createExitReader({ clients, clock, isRecorded }),
+    exits: createExitReader({ clients, clock, isRecorded, hasOwnMoney: true }),
     sales: createSaleReader({ clients, clock, isRecorded }),
     snapshots: snapshotReader,
     rates: createRateReader({ clients, clock }),

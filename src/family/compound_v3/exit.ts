@@ -50,7 +50,8 @@ export function exitPosition(position: Position, wallet: Address): HoldingExit {
     const all = withdraw(token.address, amount, 'collateral')
     const { amount: free = 0n } = computeWithdrawableCollateral(position, collateral) ?? {}
     if (free === 0n) return [all]
-    return [all, { ...withdraw(token.address, free, 'collateral'), isFallback: true, because: 'health' }]
+    const { calls: rest } = withdraw(token.address, amount - free, 'collateral')
+    return [all, { ...withdraw(token.address, free, 'collateral'), isFallback: true, because: 'health', rest }]
   }
 
   function claim(token: Address, to: Address): HoldingStep {

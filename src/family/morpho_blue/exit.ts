@@ -60,8 +60,8 @@ export function exitMarket(
     const all: HoldingStep = { ...secured, calls: [{ to: morpho, data: toCollateral(collateral) }] }
     const free = computeWithdrawableCollateral(held)?.amount ?? 0n
     if (free === 0n || free >= collateral) return [all]
-    const calls = [{ to: morpho, data: toCollateral(free) }]
-    return [all, { ...secured, calls, isFallback: true, because: 'health' }]
+    const take = (amount: bigint) => [{ to: morpho, data: toCollateral(amount) }]
+    return [all, { ...secured, calls: take(free), isFallback: true, because: 'health', rest: take(collateral - free) }]
   }
 
   const steps = [

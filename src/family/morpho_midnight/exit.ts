@@ -57,7 +57,8 @@ export function exitMarket(
     })
     const { amount: free = 0n } = computeWithdrawableCollateral(held, collateral) ?? {}
     if (free === 0n) return [step(amount)]
-    return [step(amount), { ...step(free), isFallback: true, because: 'health' }]
+    const { calls: rest } = step(amount - free)
+    return [step(amount), { ...step(free), isFallback: true, because: 'health', rest }]
   }
 
   return {

@@ -48,6 +48,8 @@ export interface UnitExit {
   readonly rows: readonly Row[]
   readonly lines: readonly RowExit[]
   readonly outside: readonly OutsideMoney[]
+  /** What became of its steps; empty if none was run. */
+  readonly steps: readonly StepOutcome[]
 }
 
 /** Returns a text that the rows of one unit have in common. */
@@ -61,8 +63,8 @@ export function toUnitKey(position: HoldingExit['position']): string {
 
 /**
  * Attributes what arrived to the rows of a unit: of each token no more than the rows have, because a hook may promise a
- * bonus to every position, and fees before principal. What was repaid of a debt is what was lent, less what is left. If
- * that is no part of the loan, a token lies, and nothing of the unit arrives.
+ * bonus to every position, and fees before principal. What was repaid of a debt is what was lent, if anything was, less what
+ * is left. If the loan that it may take is not enough for that, a token lies, and nothing of the unit arrives.
  *
  * @figure exit/amount
  * @source the wallet's balances before and after each step
@@ -70,7 +72,7 @@ export function toUnitKey(position: HoldingExit['position']): string {
  */
 export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: UnitOutcome): UnitExit {
   const refuse = (blockage: Blockage) => {
-    return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [] }
+    return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [], steps: [] }
   }
   if (outcome.kind !== 'run') return refuse(UNTRIED[outcome.kind])
   const arrived = new Map<Row, bigint>(rows.map((row) => [row, 0n]))
@@ -82,15 +84,16 @@ export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: Unit
     for (const [place, token] of step.tokens.entries()) {
       const delta = result.deltas[place] ?? 0n
       const paid = order.filter((row) => isPaid(row, step, token))
-      if (step.loan === undefined || result.lent === undefined) {
+      if (step.loan === undefined) {
         pay(paid, delta, arrived)
         continue
       }
-      const { lender, amount: lent } = result.lent
-      const amount = lent - delta
+      const amount = (result.lent?.amount ?? 0n) - delta
       if (amount < 0n || amount > step.loan.amount) return refuse(IMPOSSIBLE)
       const [debt] = paid
       if (debt !== undefined) arrived.set(debt, (arrived.get(debt) ?? 0n) + amount)
+      if (result.lent === undefined) continue
+      const { lender } = result.lent
       outside.push({ token, amount, from: outcome.made.has(lender) ? undefined : lender })
     }
   }
@@ -99,7 +102,7 @@ export function attribute(exit: HoldingExit, rows: readonly Row[], outcome: Unit
     if (amount >= row.amount) return { arrived: amount }
     return { arrived: amount, blockage: explainRow(row, { exit, rows, steps: outcome.steps }) }
   })
-  return { exit, rows, lines, outside }
+  return { exit, rows, lines, outside, steps: outcome.steps }
 }
 
 const UNTRIED: Readonly<Record<'too_costly' | 'unsupported', Blockage>> = {
@@ -121,9 +124,15 @@ function toRank({ position }: Row): number {
   return position?.['part'] === 'principal' ? 1 : 0
 }
 
-function isPaid(row: Row, { kind, parts }: HoldingStep, token: Address): boolean {
+/** True if a step pays or repays a row in a token. */
+export function isPaid(row: Row, { kind, parts }: HoldingStep, token: Address): boolean {
   const part = row.position?.['part'] ?? ''
   return row.kind === kind && row.token.address === token && (parts === undefined || parts.includes(part))
+}
+
+/** Value of a row for an order alone. */
+export function getWorth({ verdict }: Row): number {
+  return verdict.counted ? Math.abs(Number(verdict.value.units)) / 10 ** verdict.value.scale : 0
 }
 
 function pay(rows: readonly Row[], delta: bigint, arrived: Map<Row, bigint>): void {

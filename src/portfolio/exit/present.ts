@@ -5,6 +5,7 @@ import { classifyAssets } from '../sum/classify.ts'
 import type { HeldAsset, Row } from '../sum/row.ts'
 import { computeTotal, type TotalOptions } from '../sum/total.ts'
 import type { OutsideMoney } from './attribute.ts'
+import { presentOwnMoney } from './present_own_money.ts'
 import { presentSale } from './present_sale.ts'
 import type { WalletExit } from './read.ts'
 import type { Sale } from './sell.ts'
@@ -24,7 +25,7 @@ export interface ExitRead {
 /** What of a wallet arrives, in sum, millionths of a US dollar; undefined if a repaid debt has no price. */
 export function sumArrived({ rows, assets, exit, totals }: ExitRead): bigint | undefined {
   return sumRows(
-    classifyArrived(rows, assets, exit).map(([, counted]) => counted),
+    classifyArrived(rows, assets, toArrived(exit)).map(([, counted]) => counted),
     totals,
   )
 }
@@ -42,9 +43,9 @@ function sumRows(arrived: readonly Row[], totals: TotalOptions): bigint | undefi
  * @proof test/contract/portfolio/exit_test.ts
  */
 export function presentExit({ rows, assets, exit, isComplete, totals, sale }: ExitRead) {
-  const arrived = new Map(
-    classifyArrived(rows, assets, exit).map(([row, counted]): readonly [Row, Row] => [row, counted]),
-  )
+  const arrived = new Map(classifyArrived(rows, assets, toArrived(exit)))
+  const own = exit.ownMoney?.arrived
+  const alone = own && new Map(classifyArrived(rows, assets, (row) => own.get(row) ?? row.amount))
   const book = computeTotal(rows, totals).netE6
   const arrives = sumRows([...arrived.values()], totals)
   const walkedAway = -sumE6(exit.insolvent.flatMap(({ verdict }) => (verdict.counted ? [verdict.value] : [])))
@@ -55,16 +56,19 @@ export function presentExit({ rows, assets, exit, isComplete, totals, sale }: Ex
     blocked_usd: isTold ? formatUsdE6(book - arrives + walkedAway) : null,
     walked_away_usd: formatUsdE6(walkedAway),
     outside: presentOutside(exit.outside, rows),
+    own_money: exit.ownMoney
+      ? presentOwnMoney(exit.ownMoney, { rows, arrivesE6: alone && sumRows([...alone.values()], totals) })
+      : null,
     rows: rows.map((row) => {
       const { kind, token, amount, position } = row
       const { blockage } = exit.lines.get(row) ?? {}
-      const part = arrived.get(row)
       return {
         kind,
         token: presentToken(token),
         position,
         book: { ...presentAmount(amount, token.decimals), usd: presentValue(row) },
-        arrives: part === undefined ? null : { ...presentAmount(part.amount, token.decimals), usd: presentValue(part) },
+        arrives: presentPart(arrived.get(row)),
+        ...(alone && { arrives_by_own_money: presentPart(alone.get(row)) }),
         blocked_by: blockage?.reason ?? null,
         detail: blockage?.detail ?? null,
       }
@@ -77,18 +81,18 @@ export function presentExit({ rows, assets, exit, isComplete, totals, sale }: Ex
 
 /** Lists what can be sold: what arrives of rows and counts, in their order. */
 export function listSellable({ rows, assets, exit }: Pick<ExitRead, 'rows' | 'assets' | 'exit'>): Row[] {
-  return classifyArrived(rows, assets, exit).flatMap(([, part]) => (part.verdict.counted ? [part] : []))
+  return classifyArrived(rows, assets, toArrived(exit)).flatMap(([, part]) => (part.verdict.counted ? [part] : []))
 }
 
 /** Classifies what arrived as if it were all that the wallet has: execution has shown that it can be paid. */
 function classifyArrived(
   rows: readonly Row[],
   assets: ReadonlyMap<Row, HeldAsset>,
-  { lines }: WalletExit,
+  getArrived: (row: Row) => bigint,
 ): (readonly [Row, Row])[] {
   const arrived = rows.flatMap((row) => {
     const asset = assets.get(row)
-    const amount = lines.get(row)?.arrived ?? 0n
+    const amount = getArrived(row)
     if (asset === undefined || amount === 0n) return []
     const refused = asset.refused?.reason === 'withdrawal_reverts' ? undefined : asset.refused
     return [{ row, asset: { ...asset, amount, refused, payable: undefined, sources: undefined } }]
@@ -101,6 +105,14 @@ function classifyArrived(
     const part = counted[index]
     return part === undefined ? [] : [[row, part] as const]
   })
+}
+
+function toArrived({ lines }: WalletExit): (row: Row) => bigint {
+  return (row) => lines.get(row)?.arrived ?? 0n
+}
+
+function presentPart(part: Row | undefined) {
+  return part === undefined ? null : { ...presentAmount(part.amount, part.token.decimals), usd: presentValue(part) }
 }
 
 function presentOutside(outside: readonly OutsideMoney[], rows: readonly Row[]) {

@@ -3,6 +3,7 @@ import { type ExitOutcome, type ExitQuery, executeUnits, type UnitOutcome } from
 import { callUnits } from '../../chain/call/exit/own_call.ts'
 import { runAgreed } from '../../chain/call/exit/run_agreed.ts'
 import { simulateUnits } from '../../chain/call/exit/simulate.ts'
+import type { ExitUnit } from '../../chain/call/exit/step.ts'
 import { type Endpoint, isUnavailable, type ReadOptions } from '../../chain/rpc/client.ts'
 import type { HoldingExit } from '../../family/exit.ts'
 import type { FinanceClient } from '../../finance/chain.ts'
@@ -12,7 +13,16 @@ import type { Clock } from '../../lib/clock.ts'
 import { UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
 import type { AssetsRead, Row } from '../sum/row.ts'
-import { attribute, type Blockage, type OutsideMoney, type RowExit, toUnitKey, type UnitExit } from './attribute.ts'
+import {
+  attribute,
+  type Blockage,
+  getWorth,
+  type OutsideMoney,
+  type RowExit,
+  toUnitKey,
+  type UnitExit,
+} from './attribute.ts'
+import { type OwnMoney, readOwnMoney } from './own_money.ts'
 import { abandon, findAbandonment, getFreeExit } from './settle.ts'
 
 /** Most units that an exit executes, the worthiest: strangers can give a wallet any number of positions. */
@@ -40,6 +50,8 @@ export interface WalletExit {
   readonly isComplete: boolean
   /** False if another try may show that more arrives: no endpoint executed something as it should, or not in time. */
   readonly isExecuted: boolean
+  /** Undefined if it was not asked for, or there is no debt to repay. */
+  readonly ownMoney?: OwnMoney | undefined
 }
 
 /** The wallet, and the read of its chain. */
@@ -68,8 +80,10 @@ export function createExitReader(options: {
   readonly isRecorded?: boolean
   /** True if two endpoints must come to the same, however it is executed; else the chain is noted for the work. @default {false} */
   readonly isCompared?: boolean
+  /** True to tell what the wallet does without money from elsewhere too. @default {false} */
+  readonly hasOwnMoney?: boolean
 }): ExitReader {
-  const { clients, clock, isRecorded = false, isCompared = false } = options
+  const { clients, clock, isRecorded = false, isCompared = false, hasOwnMoney = false } = options
   return {
     async read({ wallet, read, rows }, work) {
       const { exits } = read ?? {}
@@ -88,14 +102,15 @@ export function createExitReader(options: {
         const reading = { work, budgetMs: BUDGET_MS, ...(exits.past && { past: exits.past }) }
         return await tryUnits(client, { query, isRecorded, isCompared }, reading)
       }
-      const found = await readExit(rows, exits?.list() ?? [], run)
-      return { ...found, isExecuted }
+      const { units, ...found } = await readExit(rows, exits?.list() ?? [], run)
+      const ownMoney = hasOwnMoney ? await readOwnMoney({ units, rows }, runUnits) : undefined
+      return { ...found, isExecuted, ownMoney }
     },
   }
 }
 
 /** Executes exits; undefined if there are none, or if no endpoint can. */
-type Run = (exits: readonly HoldingExit[]) => Promise<ExecutedUnits | undefined>
+type Run = (exits: readonly ExitUnit[]) => Promise<ExecutedUnits | undefined>
 
 /** Outcomes of units, in their order. */
 interface ExecutedUnits {
@@ -117,7 +132,7 @@ async function readExit(
   rows: readonly Row[],
   listed: readonly HoldingExit[],
   run: Run,
-): Promise<Omit<WalletExit, 'isExecuted'>> {
+): Promise<Omit<WalletExit, 'isExecuted' | 'ownMoney'> & { readonly units: readonly UnitExit[] }> {
   const exits = new Map(listed.map((exit) => [toUnitKey(exit.position), exit]))
   const positions = rows.filter(({ position }) => position !== null)
   const units = [...groupBy(positions, ({ position }) => toUnitKey(position ?? { family: '' }))].flatMap(
@@ -138,6 +153,7 @@ async function readExit(
   for (const row of rows) if (!lines.has(row)) lines.set(row, toUntried(row))
   const isWhole = first?.units.every(({ kind }) => kind !== 'unsupported') ?? tried.length === 0
   return {
+    units: settled.units,
     lines,
     outside: settled.units.flatMap(({ outside }) => outside),
     insolvent: settled.insolvent,
@@ -164,7 +180,7 @@ function attributeOutcome(exit: HoldingExit, rows: readonly Row[], outcome: Unit
 
 function omit(exit: HoldingExit, rows: readonly Row[], detail: string): UnitExit {
   const blockage: Blockage = { reason: 'too_costly', detail }
-  return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [] }
+  return { exit, rows, lines: rows.map(() => ({ arrived: 0n, blockage })), outside: [], steps: [] }
 }
 
 /** Leaves debts unpaid where repaying costs more than it brings, and takes out what they do not hold. */
@@ -300,9 +316,4 @@ function toUntried(row: Row): RowExit {
     arrived: 0n,
     blockage: { reason: 'unsupported', detail: `Exits of ${row.position.family} are not executed` },
   }
-}
-
-/** Value for an order alone. */
-function getWorth({ verdict }: Row): number {
-  return verdict.counted ? Math.abs(Number(verdict.value.units)) / 10 ** verdict.value.scale : 0
 }

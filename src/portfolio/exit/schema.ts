@@ -91,6 +91,34 @@ export const exitOutput = v.strictObject({
       ),
       v.description('Money from elsewhere that repaid the debts, and is subtracted; empty if nothing was repaid'),
     ),
+    own_money: v.pipe(
+      v.nullable(
+        v.strictObject({
+          arrives_usd: v.pipe(
+            v.nullable(usdFigure),
+            v.description(
+              'What arrives of all rows together, less what is repaid; null if it was not executed, or a repaid debt has no price',
+            ),
+          ),
+          lacking: v.pipe(
+            v.nullable(v.array(v.strictObject({ token, amount }))),
+            v.description(
+              'What the wallet must have besides, so that its own transactions bring what money from elsewhere does: with ' +
+                'one unit less of any of it they do not; empty if nothing is lacking, null if that was not found',
+            ),
+          ),
+          detail: v.pipe(
+            v.nullable(v.string()),
+            v.description('What is lacking, or why it is not known, in a sentence; null if nothing is'),
+          ),
+        }),
+      ),
+      v.description(
+        'What the wallet does without money from elsewhere, in two rounds: what no debt holds is withdrawn first, then, ' +
+          'account by account, each debt is repaid that the wallet can repay whole, and all is withdrawn, or what the debts ' +
+          'left leave free. null if there is no debt to repay',
+      ),
+    ),
     rows: withWords(
       'Every row of the book on the chain',
       v.array(
@@ -102,6 +130,12 @@ export const exitOutput = v.strictObject({
           arrives: v.pipe(
             v.nullable(valued),
             v.description('What arrives of it, of a debt what is repaid; null if nothing does'),
+          ),
+          arrives_by_own_money: v.optional(
+            v.pipe(
+              v.nullable(valued),
+              v.description('The same without money from elsewhere; only where `own_money` was executed'),
+            ),
           ),
           blocked_by: v.pipe(
             v.nullable(v.picklist(EXIT_REASONS)),

@@ -59,7 +59,7 @@ export function abandon({ unit, rows: account, isInsolvent }: Abandonment, again
     if (!account.has(row) || line.blockage === undefined) return line
     return { ...line, blockage: isInsolvent ? held : (lines[index]?.blockage ?? held) }
   })
-  return { ...unit, lines: left, outside: [] }
+  return { ...unit, exit: again?.exit ?? unit.exit, lines: left, outside: [], steps: again?.steps ?? [] }
 }
 
 const INSOLVENT = 'The account owes more than it would pay out, so that it is left behind'

@@ -96,14 +96,16 @@ export async function readWalletExit(
   const all = { ...query, allow_partial: false, include_unlisted: false }
   const { reads, unsourced, omitted, coverage } = await readRows(options, all, work)
   const assets = (await Promise.all(reads.map((read) => read.itemize?.(work) ?? read.assets))).flat()
-  const rows = classifyAssets(assets, { includeUnlisted: false })
-  const assetByRow = new Map(rows.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
+  const found = classifyAssets(assets, { includeUnlisted: false })
+  const assetByRow = new Map(found.flatMap((row, index) => (assets[index] ? [[row, assets[index]] as const] : [])))
+  // What is as much worth is taken out in the order of the answer.
+  const rows = sortRows(found)
   const [read] = reads
   await yieldToEventLoop()
   const exit = await options.exits().read({ ...query, read, rows }, work)
   await yieldToEventLoop()
   const isComplete = (coverage.found_by ?? []).every(({ complete }) => complete)
-  return { reads, rows: sortRows(rows), assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
+  return { reads, rows, assets: assetByRow, exit, isComplete, totals: { unsourced, omitted } }
 }
 
 /** Checks that a receipt is asked for where the chain's past can be read again. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { type Address, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
+import { type Address, formatUnits, type Hex, toFunctionSelector, toHex, zeroAddress } from 'viem'
 import { executeUnits } from '../../../src/chain/call/exit/execute.ts'
 import { LENS_RUNTIME } from '../../../src/chain/call/exit/lens_artifact.ts'
 import type { ExitUnit } from '../../../src/chain/call/exit/step.ts'
@@ -12,7 +12,8 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { toUnitKey } from '../../../src/portfolio/exit/attribute.ts'
 import { exitOutput } from '../../../src/portfolio/exit/schema.ts'
 import { ASSETS } from '../../devnet/aave_v3/addresses.ts'
-import { TOKENS } from '../../devnet/addresses.ts'
+import { transferCall } from '../../devnet/aave_v3/calls.ts'
+import { BANK, TOKENS } from '../../devnet/addresses.ts'
 import { createRandom, type Random } from '../../devnet/random.ts'
 import type { Transaction } from '../../devnet/transaction.ts'
 import { sellCalls } from '../../devnet/uniswap_v3_calls.ts'
@@ -26,6 +27,8 @@ import { allRows, countedClient, e6 } from './support.ts'
 
 const SEED = 20_261_130
 const WALLETS = caseCount(400, 12)
+/** Those whose own money is counted. */
+const DEBTORS = caseCount(400, 4)
 /** Those that also sell what arrives. */
 const SELLERS = 400
 /** Random drains of reserves. */
@@ -51,6 +54,18 @@ function toBook(row: {
 }) {
   const { kind, token, position, book } = row
   return { kind, token, position, book }
+}
+
+function toRowKey({
+  kind,
+  token,
+  position,
+}: {
+  readonly kind: string
+  readonly token: { readonly id: string }
+  readonly position: Readonly<Record<string, string>> | null
+}): string {
+  return JSON.stringify([kind, token.id, position])
 }
 
 /** The figures are sums of the rows, and what is left out of them is told. */
@@ -139,7 +154,86 @@ test('what arrives is what really doing it brings, and what is lent is what real
   expect(counts['uniswap-v4 hook_forbids']).toBeGreaterThan(0)
 }, 1_800_000)
 
+test('own money brings what the wallet’s own transactions do, and all with exactly what is lacking, but not with a unit less', async () => {
+  const { bring, createExits, devnet, listOwnTransactions, named, wallets } = world
+  const portfolio = createExits()
+  const { found: answers, timeSec } = await readInNextBlock(devnet, async () => {
+    const told = new Map<Address, { readonly answer: Wire; readonly free: ReadonlyMap<string, bigint> }>()
+    for (const wallet of [...wallets.slice(0, DEBTORS), ...named]) {
+      const query = `wallet=${wallet}&chain_id=1`
+      const answer = v.parse(exitOutput, { data: (await portfolio.exit(query)).reply.data }).data
+      if (answer.outside.length > 0) expect({ wallet, ...answer.own_money }).not.toEqual({ wallet })
+      if (answer.own_money === null) continue
+      const book = await allRows(portfolio, query)
+      const free = book.map((row) => [toRowKey(row), row.limited_by === 'health' ? raw(row.withdrawable) : 0n] as const)
+      told.set(wallet, { answer, free: new Map(free) })
+    }
+    return told
+  })
+  const snapshot = await devnet.rpc.call<Hex>('evm_snapshot')
+  const counts = { whole: 0, lacking: 0, unknown: 0, fewer: 0 }
+  for (const [wallet, { answer, free }] of answers) {
+    const { rows, own_money: own } = answer
+    const tokens = [...new Set(rows.map(({ token }) => token.id as Address))]
+    const transactions = await listOwnTransactions(wallet, rows, (row) => free.get(toRowKey(row)) ?? 0n)
+    const bringWith = async (amounts: ReadonlyMap<Address, bigint>) => {
+      const gifts = [...amounts].map(([token, amount]) => transferCall({ token, from: BANK, to: wallet, amount }))
+      return (await bring([...gifts, ...transactions], tokens, wallet, timeSec))[0] ?? []
+    }
+    const sum = (getAmount: (row: WireRow) => bigint) =>
+      tokens.map((id) =>
+        rows.reduce((all, row) => {
+          if (row.token.id !== id || row.position === null) return all
+          return row.kind === 'borrowed' ? all - getAmount(row) : all + getAmount(row)
+        }, 0n),
+      )
+    const told = { wallet, own: JSON.stringify(own), rows: JSON.stringify(rows.filter(({ position }) => position)) }
+    const alone = sum((row) => raw(row.arrives_by_own_money ?? null))
+    expect({ ...told, alone }).toEqual({ ...told, alone: await bringWith(new Map()) })
+    if (own?.lacking == null) {
+      counts.unknown++
+      console.log('not found', told)
+    } else if (own.lacking.length === 0) counts.whole++
+    else {
+      counts.lacking++
+      const lacking = new Map(own.lacking.map(({ token, amount }) => [token.id as Address, raw(amount)]))
+      const all = (amounts: ReadonlyMap<Address, bigint>) =>
+        sum((row) => raw(row.arrives)).map((amount, index) => amount + (amounts.get(tokens[index] ?? '0x') ?? 0n))
+      expect({ ...told, all: all(lacking) }).toEqual({ ...told, all: await bringWith(lacking) })
+      for (const [token, amount] of lacking) {
+        const fewer = new Map([...lacking, [token, amount - 1n]])
+        expect({ ...told, token, all: all(fewer) }).not.toEqual({ ...told, token, all: await bringWith(fewer) })
+        counts.fewer++
+      }
+    }
+  }
+  const [found] = [...answers].flatMap(([wallet, { answer }]) => {
+    const [first, ...others] = answer.own_money?.lacking ?? []
+    return first && others.length === 0 ? [{ wallet, ...first }] : []
+  })
+  if (found === undefined) throw new Error('Expected a wallet that lacks one token')
+  const { wallet, token, amount } = found
+  await devnet.rpc.call('evm_setNextBlockTimestamp', toHex(timeSec))
+  await devnet.send([transferCall({ token: token.id as Address, from: BANK, to: wallet, amount: raw(amount) - 1n })])
+  const { reply } = await createExits().exit(`wallet=${wallet}&chain_id=1`)
+  const unit = formatUnits(1n, token.decimals ?? 0)
+  expect(v.parse(exitOutput, { data: reply.data }).data.own_money).toMatchObject({
+    lacking: [{ token, amount: { raw: '1', amount: unit } }],
+    detail: `Bring ${unit} ${token.symbol}`,
+  })
+  await devnet.rpc.call('evm_revert', snapshot)
+  console.log(`${answers.size} debtors`, counts)
+  expect(counts.whole).toBeGreaterThan(0)
+  expect(counts.lacking).toBeGreaterThan(2)
+  expect(counts.unknown).toBe(0)
+}, 1_800_000)
+
 const UNFUNDED = 'No contract was found that lends'
+
+/** What of a row does not depend on whether all fits in one call, as own money does. */
+function toFunded({ arrives_by_own_money: _, ...row }: WireRow): Omit<WireRow, 'arrives_by_own_money'> {
+  return row
+}
 
 /** A client of an endpoint that grants 10 million gas. */
 function createLimitedClient(): FinanceClient {
@@ -176,9 +270,7 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
     const { reply } = await exit(`wallet=${wallet}&chain_id=1&at_block=${block}`)
     return v.parse(exitOutput, { data: reply.data }).data
   }
-  // Where positions can be staked, one takes up to 15 million to read.
-  const limited = createExits(createLimitedClient(), { hasStaked: false })
-  const toRowKey = ({ kind, token, position }: WireRow) => JSON.stringify([kind, token.id, position])
+  const limited = createExits(createLimitedClient())
   const counts = { simulated: 0, asked: 0, limited: 0, costly: 0 }
   for (const wallet of [...wallets, ...named]) {
     const executed = await ask(executing, wallet)
@@ -189,20 +281,24 @@ test('simulated calls of the wallet bring the same as the executed exit, and so 
     // A MasterChef does not answer what it pays.
     const isOwn = ({ position }: WireRow) =>
       position?.['family'] === 'uniswap-v3' && BigInt(position['token_id'] ?? 0) < PANCAKESWAP_ID
-    expect({ wallet, rows: asked.rows.filter(isOwn) }).toEqual({ wallet, rows: executed.rows.filter(isOwn) })
+    const toOwn = ({ rows }: Wire) => rows.filter(isOwn).map(toFunded)
+    expect({ wallet, rows: toOwn(asked) }).toEqual({ wallet, rows: toOwn(executed) })
     if (asked.executed_as === 'protocol_multicall') counts.asked++
     const { rows } = await ask(limited, wallet)
-    const executedRows = new Map(executed.rows.map((row) => [toRowKey(row), row]))
+    const executedRows = new Map(executed.rows.map((row) => [toRowKey(row), toFunded(row)]))
     for (const row of rows) {
       if (row.blocked_by === 'too_costly') counts.costly++
       else {
-        expect({ wallet, row: executedRows.get(toRowKey(row)) }).toEqual({ wallet, row })
+        expect({ wallet, row: executedRows.get(toRowKey(row)) }).toEqual({ wallet, row: toFunded(row) })
         counts.limited++
       }
     }
     // No storage is made up for the wallet's own calls.
     if (simulated.rows.some(({ detail }) => detail?.includes(UNFUNDED))) continue
-    expect({ wallet, ...simulated, executed_as: executed.executed_as }).toEqual({ wallet, ...executed })
+    const like = { executed_as: executed.executed_as, own_money: executed.own_money }
+    expect({ wallet, ...simulated, ...like }).toEqual({ wallet, ...executed })
+    // A lender that takes part in none of several accounts is not always there.
+    if (simulated.own_money?.lacking) expect<unknown>(simulated.own_money).toEqual(executed.own_money)
     if (simulated.executed_as === 'simulated') counts.simulated++
   }
   console.log('alike', counts)

@@ -6,8 +6,9 @@ import { SLIPSTREAM } from '../../../src/family/slipstream/mod.ts'
 import { UNISWAP_V4 } from '../../../src/family/uniswap_v4/mod.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
+import { groupBy } from '../../../src/lib/group_by.ts'
 import type { exitOutput } from '../../../src/portfolio/exit/schema.ts'
-import { ASSETS, type AssetName, type MarketName } from '../../devnet/aave_v3/addresses.ts'
+import { ASSETS, type AssetName, MARKETS, type MarketName } from '../../devnet/aave_v3/addresses.ts'
 import { ALL, borrowCall, repayCall, supplyCall, withdrawCall } from '../../devnet/aave_v3/calls.ts'
 import { exclusiveAave } from '../../devnet/aave_v3/shared.ts'
 import { BANK, TOKENS, toWalletAddress, UNISWAP_V3 } from '../../devnet/addresses.ts'
@@ -182,12 +183,27 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
     ]
   }
 
-  /** What a wallet would send, one transaction after the other, to do what the answer says; the bank repays for it. */
-  async function listTransactions(wallet: Address, rows: readonly WireRow[]): Promise<Transaction[]> {
+  /**
+   * What a wallet would send, one transaction after the other, to do what the answer says; the bank repays for it. With
+   * `getFree`, which tells what debts leave free of a row, the wallet repays by itself.
+   */
+  async function listTransactions(
+    wallet: Address,
+    rows: readonly WireRow[],
+    getFree?: (row: WireRow) => bigint,
+    isLater = false,
+  ): Promise<Transaction[]> {
+    const approve = (token: Address, spender: Address) => ({
+      from: wallet,
+      to: token,
+      data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, ALL] }),
+    })
     const repayments: Transaction[] = []
     const withdrawals: Transaction[] = []
     const seen = new Set<string>()
-    for (const { kind, token, position, arrives, blocked_by } of rows) {
+    for (const row of rows) {
+      const { kind, token, position, arrives, blocked_by } = row
+      const free = getFree?.(row) ?? 0n
       if (position === null || blocked_by === 'insolvent') continue
       const { family, market_id = '', token_id = '0', part } = position
       const tokenId = BigInt(token_id)
@@ -211,16 +227,22 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
       } else if (family === 'aave-v3') {
         const [asset] = Object.entries(ASSETS).find(([, { address }]) => address === token.id) ?? []
         const movement = { market: market_id as MarketName, wallet, asset: asset as AssetName }
-        if (kind === 'borrowed') {
+        if (kind === 'borrowed' && getFree) {
+          if (raw(arrives) === 0n) continue
+          repayments.push(approve(token.id as Address, MARKETS[movement.market].pool))
+          for (const mode of ['variable', 'stable'] as const)
+            repayments.push({ ...repayCall({ ...movement, amount: ALL, mode }), from: wallet })
+        } else if (kind === 'borrowed') {
           const amount = 2n * raw(arrives)
           for (const mode of ['variable', 'stable'] as const) repayments.push(repayCall({ ...movement, amount, mode }))
         } else {
           withdrawals.push(withdrawCall({ ...movement, amount: ALL }))
           if (blocked_by !== null) {
             // What the pool has is all of it; what a debt leaves free is told but for some units.
-            const amounts = blocked_by === 'no_liquidity' ? [raw(arrives), 1n] : [raw(arrives)]
+            const amounts = blocked_by === 'no_liquidity' && !getFree ? [raw(arrives), 1n] : [raw(arrives)]
             for (const amount of amounts) withdrawals.push(withdrawCall({ ...movement, amount }))
           }
+          if (free > 0n) withdrawals.push(withdrawCall({ ...movement, amount: free }))
         }
       } else {
         const market = markets.get(market_id)
@@ -237,21 +259,48 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
           to: MORPHO,
           data: encodeFunctionData({ abi: MORPHO_ABI, functionName, args: [market.params, ...parameters] } as never),
         })
-        if (kind === 'borrowed') repayments.push(call(BANK, 'repay', [0n, borrowShares, wallet, '0x']))
-        else if (part === 'collateral')
-          withdrawals.push(CALLS.withdrawCollateral({ market, wallet, assets: collateral }))
-        else {
+        if (kind === 'borrowed') {
+          if (getFree) repayments.push(approve(market.params.loanToken, MORPHO))
+          repayments.push(call(getFree ? wallet : BANK, 'repay', [0n, borrowShares, wallet, '0x']))
+        } else if (part === 'collateral') {
+          // What the debts left free is withdrawn already in a later round.
+          const parts =
+            free > 0n && free < collateral ? [isLater ? collateral - free : 0n, collateral, free] : [collateral]
+          for (const assets of parts) withdrawals.push(CALLS.withdrawCollateral({ market, wallet, assets }))
+        } else {
           // The recipient of fees has shares only when interest is accrued.
           const isMinted = wallet === morpho.wallets.feeRecipient
           if (isMinted) withdrawals.push(CALLS.accrue(market))
           else withdrawals.push(call(wallet, 'withdraw', [0n, supplyShares, wallet, wallet]))
           if (blocked_by !== null || isMinted) {
-            for (const assets of [raw(arrives), 1n]) withdrawals.push(CALLS.withdraw({ market, wallet, assets }))
+            const amounts = getFree ? [raw(arrives)] : [raw(arrives), 1n]
+            for (const assets of amounts) withdrawals.push(CALLS.withdraw({ market, wallet, assets }))
           }
         }
       }
     }
     return [...repayments, ...withdrawals]
+  }
+
+  /**
+   * What a wallet would send with its own money alone: what no debt holds first, then account by account, the worthiest
+   * first, and twice, what repays it, and what it pays out or the debts leave free.
+   */
+  async function listOwnTransactions(
+    wallet: Address,
+    rows: readonly WireRow[],
+    getFree: (row: WireRow) => bigint,
+  ): Promise<Transaction[]> {
+    const accounts = [...groupBy(rows, ({ position }) => `${position?.['family']} ${position?.['market_id']}`).values()]
+    const isOwing = (account: readonly WireRow[]) => account.some(({ kind }) => kind === 'borrowed')
+    const getWorth = (account: readonly WireRow[]) =>
+      Math.max(...account.map(({ book }) => Math.abs(Number(book.usd ?? 0))))
+    const owing = accounts.filter(isOwing).sort((a, b) => getWorth(b) - getWorth(a))
+    const rounds: Transaction[] = []
+    for (const isLater of [false, true])
+      for (const account of owing) rounds.push(...(await listTransactions(wallet, account, getFree, isLater)))
+    const free = accounts.filter((account) => !isOwing(account)).flat()
+    return [...(await listTransactions(wallet, free)), ...rounds]
   }
 
   /** By how much the balances of the wallet and of the bank grow if the transactions are sent, in one block of that time. */
@@ -318,6 +367,7 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
     markets,
     drain,
     listTransactions,
+    listOwnTransactions,
     bring,
     async close() {
       await lister.close()

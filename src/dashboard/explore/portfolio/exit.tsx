@@ -47,7 +47,7 @@ export function WalletExit({ chainId, context }: { chainId: number; context: Con
 }
 
 function Outcome({ exit }: { exit: Exit }) {
-  const { rows, outside, walked_away_usd: left } = exit
+  const { rows, outside, own_money: own, walked_away_usd: left } = exit
   const { arriving, blocked, lacking, valueless } = sortRows(rows)
   return (
     <>
@@ -78,6 +78,15 @@ function Outcome({ exit }: { exit: Exit }) {
           <p>
             Debts are repaid first, with {joinAmounts(outside)} that the wallet must have for the moment, and that is
             subtracted.
+          </p>
+        </>
+      )}
+      {own !== null && (
+        <>
+          <h4>With your own money</h4>
+          <p>
+            Without money from elsewhere <Usd value={own.arrives_usd} /> arrives. {own.detail ?? 'Nothing is lacking'}
+            {own.lacking !== null && own.lacking.length > 0 ? ' besides, and all of it does' : ''}.
           </p>
         </>
       )}

@@ -28,7 +28,13 @@ test('each row of an account that is left behind has a reason that is true of it
   const settle = (...lines: readonly RowExit[]) => {
     const repaid: readonly RowExit[] = [{ arrived: 6n }, { arrived: 0n, blockage: PAUSED }, { arrived: 5n }]
     const exit = { position, steps: [], explain: () => undefined }
-    const unit: UnitExit = { exit, rows, lines: repaid, outside: [{ token: '0x', amount: 6n, from: undefined }] }
+    const unit: UnitExit = {
+      exit,
+      rows,
+      lines: repaid,
+      outside: [{ token: '0x', amount: 6n, from: undefined }],
+      steps: [],
+    }
     const abandonment = findAbandonment(unit)
     if (abandonment === undefined) throw new Error('The account is not left behind')
     expect(abandonment.isInsolvent).toBeFalse()
