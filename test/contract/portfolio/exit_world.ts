@@ -345,18 +345,18 @@ export async function startExitWorld({ seed, count }: { readonly seed: number; r
   }
   return {
     devnet,
-    /** Asks the routes of portfolios with all families, or those without staking, by default over the devnet itself. */
+    /** Asks the routes of portfolios with all families, by default over the devnet itself. */
     createExits: (
       client: FinanceClient = lister.client,
-      { clock = createPatientClock() as Clock, seen = (_: Holdings): void => {}, hasStaked = true } = {},
+      { clock = createPatientClock() as Clock, seen = (_: Holdings): void => {} } = {},
     ) =>
       createPortfolio([client], {
         db: database.db,
         history: lister.history,
         clock,
         seen,
-        more: [UNISWAP_V4, ...(hasStaked ? [SLIPSTREAM] : [])],
-        deployments: { slipstream: [row], uniswapV3: [DEPLOYMENT, ...(hasStaked ? [forked] : [])] },
+        more: [UNISWAP_V4, SLIPSTREAM],
+        deployments: { slipstream: [row], uniswapV3: [DEPLOYMENT, forked] },
       }),
     aave,
     morpho,
