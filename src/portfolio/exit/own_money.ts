@@ -35,12 +35,8 @@ type Run = (units: readonly ExitUnit[]) => Promise<{ readonly units: readonly Un
  * Executes what a wallet does with its own money alone, in one call: it withdraws what is free of debts and pays in tokens
  * that it owes, then, account by account and twice, repays each debt whole if it can, and withdraws all, or else what the
  * debts leave free, the worthiest first. If debts are left, it finds the least with which they are not, by execution too.
- * Undefined if there is no debt but of accounts that are left behind.
- *
- * @figure own_money/lacking
- * @source the debts that are left, less what the wallet has of their tokens then; and the least of its balances after
- * a repayment, by which it is lowered
- * @proof test/contract/portfolio/exit_test.ts
+ * Undefined if there is no debt but of accounts that are left behind. That least is first what is left of the debts, less what
+ * the wallet has of their tokens then, and is lowered by the least that it had of a token after a repayment.
  */
 export async function readOwnMoney(
   { units, rows }: { readonly units: readonly UnitExit[]; readonly rows: readonly Row[] },
