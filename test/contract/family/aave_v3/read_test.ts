@@ -355,7 +355,7 @@ describe('requests', () => {
   })
 
   test('are saved until the next block, for the same wallets in the same markets only', async () => {
-    const client = createClient(createChain(devnet, { rpcUrls: [rpc.url], blockTimeMs: 600_000, reuseMs: 600_000 }))
+    const client = createClient(createChain(devnet, { rpcUrls: [rpc.url], reuseMs: 600_000_000 }))
     const reader = createLendingReader({
       clients: new Map([[1, client]]),
       deployments: new Map([[1, DEPLOYMENTS]]),
