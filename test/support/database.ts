@@ -7,7 +7,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embe
 import { migrate } from '../../src/db/migrate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { createSlowClock } from './test_clock.ts'
+import { slowClock } from './test_clock.ts'
 
 /** A database of one test file, migrated and empty. */
 export interface TestDatabase {
@@ -50,7 +50,7 @@ const closers = new Set<() => Promise<void>>()
 /** A new database, copied from one that was migrated once, on the embedded server or on `TEST_DATABASE_URL`. */
 export async function testDatabase(): Promise<TestDatabase> {
   const empty = await createDatabase('migrated')
-  const db = openDatabase({ url: empty.url, clock: createSlowClock(), log: silentLog, graceMs: GRACE_MS })
+  const db = openDatabase({ url: empty.url, clock: slowClock, log: silentLog, graceMs: GRACE_MS })
   const close = once(async () => {
     closers.delete(close)
     await db.close()
@@ -137,7 +137,7 @@ async function makeDataDirectory(): Promise<string> {
   const path = temporaryDirectory()
   const server = await startEmbedded(testOptions(path, path))
   try {
-    const db = openDatabase({ url: server.url, clock: systemClock, log: silentLog, max: 1 })
+    const db = openDatabase({ url: server.url, clock: slowClock, log: silentLog, max: 1 })
     await migrate(db).finally(() => db.close())
   } finally {
     await server.close()
@@ -217,12 +217,12 @@ async function openShared(): Promise<Shared> {
   const dataDir = given ? undefined : await dataDirectory()
   const server = dataDir === undefined ? undefined : await startEmbedded(testOptions(dataDir, await madeDirectory()))
   const url = server?.url ?? given ?? ''
-  const admin = openDatabase({ url, clock: systemClock, log: silentLog, max: 2 })
+  const admin = openDatabase({ url, clock: slowClock, log: silentLog, max: 2 })
   const made = process.env['TEST_DATABASE_TEMPLATE']
   if (made) return { url, admin, template: made, close: () => admin.close() }
   const template = `walletscope_test_${process.pid}_template`
   await create(admin, `create database ${template} template template0`)
-  const db = openDatabase({ url: urlOfDatabase(url, template), clock: systemClock, log: silentLog, max: 1 })
+  const db = openDatabase({ url: urlOfDatabase(url, template), clock: slowClock, log: silentLog, max: 1 })
   await migrate(db).finally(() => db.close())
   return {
     url,

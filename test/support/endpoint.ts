@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach } from 'bun:test'
 import { createEndpoint } from '../../src/chain/evm/endpoint.ts'
 import type { Endpoint } from '../../src/chain/rpc/client.ts'
 import { createHeadTracker } from '../../src/chain/rpc/endpoint_state.ts'
-import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../devnet/anvil.ts'
 import { type FaultyRpc, startFaultyRpc } from './rpc.ts'
+import { slowClock } from './test_clock.ts'
 
 /** The chain of a test file and the endpoint in front of it. */
 export interface FaultyChain {
@@ -54,7 +54,7 @@ function endpointAt(url: string): Endpoint {
     reuseMs: 0,
     finality: { depth: 0 },
   }
-  const clock = systemClock
+  const clock = slowClock
   const heads = createHeadTracker({ clock })
   return createEndpoint(0, { chain, timeoutMs: 5_000, heads, clock, log: silentLog, fetch, random: () => 0 })
 }

@@ -4,8 +4,9 @@ import type { Family, FamilyServices, Testimony } from '../../src/family/contrac
 import type { FinanceClient } from '../../src/finance/chain.ts'
 import type { History } from '../../src/history/stream.ts'
 import type { Route } from '../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../src/lib/log.ts'
+import { slowClock } from './test_clock.ts'
 
 /** The routes of a family over these clients. `rows`: what a `CHAINS_FILE` would say, by chain id. */
 export function createFamilyRoutes(
@@ -39,7 +40,7 @@ export function createTestServices(options: {
   /** Given if answers are recorded. */
   readonly testimony?: Testimony | undefined
 }): FamilyServices {
-  const { solana, log = silentLog, db = NONE, history = NONE, clock = systemClock, testimony } = options
+  const { solana, log = silentLog, db = NONE, history = NONE, clock = slowClock, testimony } = options
   const clients = new Map((options.clients ?? []).map((client) => [client.chain.id, client]))
   return { clients, solana, db, holder: 'test', history, clock, log, testimony }
 }

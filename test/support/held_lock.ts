@@ -1,5 +1,5 @@
 import { openSession } from '../../src/db/connection/session.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { slowClock } from './test_clock.ts'
 import { waitFor } from './wait_for.ts'
 
 /** A lock that a session of its own holds, so that statements wait for the test instead of for time. */
@@ -16,7 +16,7 @@ let locks = 0
 /** Takes a lock of the database at `url`. */
 export async function holdLock(url: string): Promise<HeldLock> {
   const key = ++locks
-  const holder = await openSession({ url, applicationName: 'holder', clock: systemClock })
+  const holder = await openSession({ url, applicationName: 'holder', clock: slowClock })
   await holder.run(`select pg_advisory_lock(${key})`, [])
   const waiting = `select from pg_locks where locktype = 'advisory' and objid = ${key} and not granted`
   return {

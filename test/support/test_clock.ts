@@ -124,34 +124,29 @@ export function createPatientClock(): Clock {
   }
 }
 
+/** How much slower than the machine's these clocks let time limits pass. */
 const LENIENCE = 10
 
 /**
- * Creates the machine's clock with time limits ten times as long: what a busy machine answers late is no failure, and
- * what hangs ends.
+ * The machine's clock with time limits, and the monotonic time that counts down to them, ten times as slow: what a busy
+ * machine answers late is no failure, and what hangs ends. Pauses take their time.
  */
-export function createLenientClock(): Clock {
-  return {
-    ...systemClock,
-    after: (ms, run, options) => systemClock.after(LENIENCE * ms, run, options),
-    timeout: (ms) => systemClock.timeout(LENIENCE * ms),
-  }
-}
-
-/** Creates a lenient clock whose monotonic time is as slow as its limits, for those who count down to a deadline. */
-export function createSlowClock(): Clock {
-  return { ...createLenientClock(), monotonicMs: () => systemClock.monotonicMs() / LENIENCE }
+export const slowClock: Clock = {
+  ...systemClock,
+  monotonicMs: () => systemClock.monotonicMs() / LENIENCE,
+  after: (ms, run, options) => systemClock.after(LENIENCE * ms, run, options),
+  timeout: (ms) => systemClock.timeout(LENIENCE * ms),
 }
 
 /**
- * Creates the machine's clock for clients of endpoints that stand beside: pauses before they are asked again take a tenth
- * of their time, and for deadlines as long as they are said to. `skip` moves its monotonic time.
+ * Creates a slow clock for clients of endpoints that stand beside: pauses before they are asked again take a tenth of
+ * their time. `skip` moves its monotonic time.
  */
 export function createHurriedClock(): Clock & { skip(ms: number): void } {
   let skippedMs = 0
-  const monotonicMs = () => systemClock.monotonicMs() + skippedMs
+  const monotonicMs = () => slowClock.monotonicMs() + skippedMs
   return {
-    ...systemClock,
+    ...slowClock,
     monotonicMs,
     async sleep(ms, signal) {
       const untilMs = monotonicMs() + ms

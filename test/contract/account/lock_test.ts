@@ -4,11 +4,11 @@ import { CLI_ACTOR } from '../../../src/account/audit.ts'
 import { createOrganization, setOrganizationState, updateOrganization } from '../../../src/account/organization.ts'
 import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError } from '../../../src/lib/error.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitForLockWaits } from '../../support/lock_waits.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 let database: TestDatabase
 
@@ -27,7 +27,7 @@ test.each([
     const { organizationId } = await createAccount(db)
     const key = await createKey(db, { by: CLI_ACTOR, organizationId, name: 'old' })
     // Sessions: a pool would send the victim of a deadlock again.
-    const open = () => openSession({ url, applicationName: 'session', clock: systemClock })
+    const open = () => openSession({ url, applicationName: 'session', clock: slowClock })
     const [session, other] = await Promise.all([open(), open()])
     // As `rerollKey` in one statement, slowly.
     await session.run('begin', [])
@@ -49,7 +49,7 @@ test.each([
 test('of two organizations that take a name at once, the later waits for the earlier, and is refused', async () => {
   const { db, url } = database
   const { organizationId: id } = await createAccount(db)
-  const session = await openSession({ url, applicationName: 'session', clock: systemClock })
+  const session = await openSession({ url, applicationName: 'session', clock: slowClock })
   await session.run('begin', [])
   await createOrganization(session, { by: CLI_ACTOR, name: 'Wanted' })
   const later = Promise.allSettled([

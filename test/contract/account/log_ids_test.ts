@@ -3,10 +3,10 @@ import { settleBatch } from '../../../src/account/gate/settle.ts'
 import { createLogIdCache } from '../../../src/account/log_ids.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database, Param } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount, readBooks, settlement } from '../../support/account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 /** Name of the tables, and the numbers of organizations, callers and paths. */
 const NUMBER_PARAMETERS = 4
@@ -15,7 +15,7 @@ const NONE = [[], [], []]
 let db: Database
 
 beforeAll(async () => {
-  db = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog })
+  db = openDatabase({ url: (await testDatabase()).url, clock: slowClock, log: silentLog })
 }, 60_000)
 
 afterAll(() => db.close(), 60_000)

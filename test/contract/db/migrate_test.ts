@@ -4,9 +4,9 @@ import { openDatabase } from '../../../src/db/connection/pool.ts'
 import { type Database, SchemaError } from '../../../src/db/database.ts'
 import { listPending, migrate } from '../../../src/db/migrate.ts'
 import { checkSchema, checkServable, type Migration, type SqlFunction } from '../../../src/db/schema.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { emptyDatabase, testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 const STEPS: readonly Migration[] = [
   {
@@ -31,7 +31,7 @@ async function withEmpty(work: (open: () => ReturnType<typeof openDatabase>) => 
   const opened: ReturnType<typeof openDatabase>[] = []
   try {
     await work(() => {
-      const db = openDatabase({ url: empty.url, clock: systemClock, log: silentLog })
+      const db = openDatabase({ url: empty.url, clock: slowClock, log: silentLog })
       opened.push(db)
       return db
     })

@@ -5,11 +5,10 @@ import { openSession } from '../../../src/db/connection/session.ts'
 import { type Database, SchemaError } from '../../../src/db/database.ts'
 import { migrate } from '../../../src/db/migrate.ts'
 import { checkSchema } from '../../../src/db/schema.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { emptyDatabase } from '../../support/database.ts'
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, slowClock } from '../../support/test_clock.ts'
 
 describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs the program "pgbouncer")', () => {
   let database: Awaited<ReturnType<typeof emptyDatabase>>
@@ -18,7 +17,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
   const opened: Database[] = []
   const open = (url: string): Database => {
     const log = createLog({ level: 'debug', write: (line) => lines.push(line), clock: createFixedClock() })
-    const db = openDatabase({ url, clock: systemClock, log })
+    const db = openDatabase({ url, clock: slowClock, log })
     opened.push(db)
     return db
   }
@@ -55,7 +54,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
   })
 
   test('the statements of a session stay on one server session', async () => {
-    const session = await openSession({ url: pooler.url, applicationName: 'session test', clock: systemClock })
+    const session = await openSession({ url: pooler.url, applicationName: 'session test', clock: slowClock })
     await session.run('begin', [])
     await session.run('create table of_session (n integer)', [])
     await session.run('insert into of_session values ($1)', [3])
@@ -65,7 +64,7 @@ describe.skipIf(!hasPgBouncer())('behind PgBouncer in transaction mode (needs th
   })
 
   test('doctor lists the settings that no session can set behind the pooler', async () => {
-    const findings = await examineDatabase(open(pooler.url), systemClock)
+    const findings = await examineDatabase(open(pooler.url), slowClock)
     expect(findings.filter(({ verdict }) => verdict !== 'good').map(({ check }) => check)).toContain(
       'abandoned statements',
     )

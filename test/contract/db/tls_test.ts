@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { TLSSocket } from 'node:tls'
 import type { DatabaseTls } from '../../../src/db/address.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
 const DIRECTORY = join(import.meta.dir, 'tls')
@@ -47,7 +47,7 @@ async function tlsServer(certificate: 'server' | 'other' | 'none') {
 
 /** Runs a statement. Ends with its failure, or once the server, which never answers, has heard of `alice`. */
 async function attempt(url: string, { tls, heard }: { tls?: DatabaseTls; heard?: readonly string[] } = {}) {
-  const db = openDatabase({ url, ...(tls === undefined ? {} : { tls }), clock: systemClock, log: silentLog })
+  const db = openDatabase({ url, ...(tls === undefined ? {} : { tls }), clock: slowClock, log: silentLog })
   const running = db.run('select 1', [], { deadlineMs: 10_000 }).catch((error: unknown) => error)
   const outcome = await (heard === undefined ? running : waitFor('alice', () => heard.join('').includes('alice')))
   await db.close()

@@ -10,7 +10,7 @@ import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { readParameters } from '../../../src/http/request/parameters.ts'
 import type { Answer, Route } from '../../../src/http/route/route.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
 import { SCENARIO_SEC } from '../../devnet/aave_v3/scenario.ts'
@@ -21,6 +21,7 @@ import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { MARKET, OBLIGATION, SLOT, scene, WALLET } from '../../support/kamino_scene.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 
 /** Longer than the test takes. */
@@ -41,8 +42,8 @@ let client: EvmClient<FinanceChain>
 let routes: ReadonlyMap<string, Route>
 let passedMs = 0
 const clock: Clock = {
-  ...systemClock,
-  monotonicMs: () => systemClock.monotonicMs() + passedMs,
+  ...slowClock,
+  monotonicMs: () => slowClock.monotonicMs() + passedMs,
 }
 const solanaDouble = startSolanaDouble({ accounts: scene(), slot: SLOT })
 

@@ -15,7 +15,6 @@ import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import { createHistory } from '../../../src/history/mod.ts'
 import type { Route } from '../../../src/http/route/route.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { toWalletAddress } from '../../devnet/addresses.ts'
 import { ownCreationCode } from '../../devnet/artifacts.ts'
@@ -24,6 +23,7 @@ import { callRoute, type RouteTestAnswer, type RouteTestRequest } from '../../su
 import { DEPLOYMENT } from '../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes, createTestServices } from '../../support/family.ts'
 import { readHoldings } from '../../support/holdings.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { BAZAAR } from './bazaar/mod.ts'
 import { EXCHANGE } from './bazaar/protocol.ts'
 import { type PnlScene, startPnlScene } from './uniswap_v3/pnl/scene.ts'
@@ -347,7 +347,7 @@ describe('a stall that keeps positions', () => {
   })
 
   test('has the same in a list that is read in brief, and completed', async () => {
-    const { clients = [], clock = systemClock } = services
+    const { clients = [], clock = slowClock } = services
     const custodians = [{ address: stall, kind: 'stall', startBlock: before + 1 }]
     const deployment = { manager, factory, startBlock: 0, code: 'bazaar_v1', custodians }
     const reader = createPositionReader(EXCHANGE, {

@@ -7,7 +7,6 @@ import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain } from '../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import type { Reply, Route } from '../../../src/http/route/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { CodedError, UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
@@ -21,7 +20,7 @@ import { caseCount, IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { createHurriedClock } from '../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../support/test_clock.ts'
 import { DEPLOYMENT as MORPHO_DEPLOYMENT } from './morpho_blue/support.ts'
 
 const DAY_SEC = 86_400
@@ -155,7 +154,7 @@ function historyOver(one: EvmClient<FinanceChain>): HistoryService {
   const made = createHistory({
     clients: new Map([[1, one]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })

@@ -12,7 +12,6 @@ import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
 import { readBalances } from '../../../src/finance/token/balance/read_balances.ts'
 import { createSpamFilter } from '../../../src/finance/token/spam.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { TOKENS } from '../../devnet/addresses.ts'
@@ -20,7 +19,7 @@ import { createDevnetChain } from '../../devnet/chain.ts'
 import type { Devnet } from '../../devnet/mod.ts'
 import { DEPLOYMENT as MANAGER } from '../../support/family/uniswap_v3/support.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
-import { createHurriedClock } from '../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS as MARKETS } from './aave_v3/support.ts'
 import { DEPLOYMENT as MORPHO } from './morpho_blue/support.ts'
 
@@ -47,7 +46,7 @@ beforeEach(async () => {
   proxy.rule(() => undefined)
   client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls: [proxy.url] }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
   await client.ready(never)
@@ -76,10 +75,10 @@ async function readAll({ isBundled = false, ...manner }: Manner): Promise<readon
   const positions = createPositionReader(EXCHANGE, {
     clients,
     deployments: new Map([[1, [MANAGER]]]),
-    clock: systemClock,
+    clock: slowClock,
   })
-  const lending = createLendingReader({ clients, deployments: new Map([[1, MARKETS]]), clock: systemClock })
-  const blue = createMorphoReader({ clients, deployments: new Map([[1, MORPHO]]), clock: systemClock })
+  const lending = createLendingReader({ clients, deployments: new Map([[1, MARKETS]]), clock: slowClock })
+  const blue = createMorphoReader({ clients, deployments: new Map([[1, MORPHO]]), clock: slowClock })
   const places = { client: one, deployments: [], ...manner }
   const question = {
     chain: one.chain,
@@ -95,8 +94,7 @@ async function readAll({ isBundled = false, ...manner }: Manner): Promise<readon
     lending.read([borrower], { targets: [{ ...places, deployments: MARKETS }], work: never }),
     blue.read({ ...places, deployments: [MORPHO] }, held, never),
     one.read(
-      (endpoint, within) =>
-        readBalances({ endpoint, block: manner.block }, { ...question, clock: systemClock }, within),
+      (endpoint, within) => readBalances({ endpoint, block: manner.block }, { ...question, clock: slowClock }, within),
       {
         work: never,
         ...toReadOptions(places),
@@ -119,7 +117,7 @@ function readOther(runtime: Hex): Promise<Hex> {
     topic: 'other',
     runtime,
     chainId: 1,
-    clock: systemClock,
+    clock: slowClock,
     read: ({ call }) => call({ data: '0x1234', block: 'latest', isLight: true }),
   }
   return client.read((endpoint, within) => readByLens(endpoint, reading, within), { work: never, isBundled: true })

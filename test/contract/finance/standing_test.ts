@@ -5,7 +5,6 @@ import { createRecorder } from '../../../src/chain/receipt/recorder.ts'
 import { AAVE_V3 } from '../../../src/family/aave_v3/mod.ts'
 import { UNISWAP_V3 } from '../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceChain, FinanceClient } from '../../../src/finance/chain.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createReplayer } from '../../../src/receipt/replay.ts'
 import { MARKETS } from '../../devnet/aave_v3/addresses.ts'
@@ -16,7 +15,7 @@ import type { Devnet } from '../../devnet/mod.ts'
 import { callRoute, toRouteFailure } from '../../support/call_route.ts'
 import { createFamilyRoutes } from '../../support/family.ts'
 import { type LyingRpc, startLyingRpc } from '../../support/lying_rpc.ts'
-import { createPatientClock } from '../../support/test_clock.ts'
+import { createPatientClock, slowClock } from '../../support/test_clock.ts'
 import { createPortfolio } from '../portfolio/support.ts'
 
 /** A provider whose pool is not registered yet, and a manager whose factory alone stands. */
@@ -100,7 +99,7 @@ test('an answer without half a market is replayed from its record', async () => 
   expect(data).toHaveLength(1)
   const record = recorder.record()
   if (record === undefined) throw new Error('There is no record')
-  const replayer = createReplayer(record, { chain: client.chain, clock: systemClock })
+  const replayer = createReplayer(record, { chain: client.chain, clock: slowClock })
   expect(await readMarkets(replayer.client, [...AAVE, HALF_MARKET])).toEqual(data)
   expect([replayer.faults(), replayer.isMissing()]).toEqual([[], false])
 })

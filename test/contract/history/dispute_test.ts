@@ -3,7 +3,6 @@ import { type Hex, numberToHex } from 'viem'
 import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import {
   actInBlocks,
@@ -21,6 +20,7 @@ import {
 } from '../../support/history/scene.ts'
 import type { Fault, SeenRequest } from '../../support/rpc.ts'
 import type { RpcLog } from '../../support/rpc_log.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = createWork(new AbortController().signal)
@@ -44,7 +44,7 @@ function startHistory(): HistoryService {
     { chainId: CHAIN_ID },
   )
   const clients = new Map([[CHAIN_ID, client]])
-  const history = createHistory({ clients, db: stage.database.db, clock: systemClock, log: silentLog, holder: 'test' })
+  const history = createHistory({ clients, db: stage.database.db, clock: slowClock, log: silentLog, holder: 'test' })
   stage.closers.push(async () => {
     await history.close()
     client.close()

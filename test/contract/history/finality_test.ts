@@ -4,11 +4,11 @@ import type { Chain } from '../../../src/chain/chain.ts'
 import { createCoverage } from '../../../src/history/coverage.ts'
 import { createFinalityTracker } from '../../../src/history/finality.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createTestClient } from '../../support/history/scene.ts'
 import type { Fault, SeenRequest } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = createWork(new AbortController().signal)
@@ -23,7 +23,7 @@ async function readTip(finality: Chain['finality'], endpoints = 1, first = 0) {
   const client = createTestClient(urls, { chainId: CHAIN_ID, finality })
   stage.closers.push(() => client.close())
   const coverage = createCoverage(stage.database.db, 'test')
-  const tracker = createFinalityTracker({ coverage, clock: systemClock, log: silentLog })
+  const tracker = createFinalityTracker({ coverage, clock: slowClock, log: silentLog })
   const { block, finalized } = await tracker.readTip(client, never)
   return { block: Number(block.number), finalized: Number(finalized.number), hash: finalized.hash }
 }

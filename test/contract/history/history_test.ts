@@ -3,7 +3,6 @@ import type { Database } from '../../../src/db/database.ts'
 import { readLendingEvents } from '../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { createLog, silentLog } from '../../../src/lib/log.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
@@ -25,7 +24,7 @@ import { capped } from '../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../support/history/simulation/endpoint.ts'
 import type { Fault, SeenRequest } from '../../support/rpc.ts'
 import type { RpcLog } from '../../support/rpc_log.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, slowClock } from '../../support/test_clock.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
 const never = createWork(new AbortController().signal)
@@ -51,7 +50,7 @@ function openAt(urls: readonly string[], log = silentLog): HistoryService {
   const history = createHistory({
     clients: new Map([[CHAIN_ID, client]]),
     db: stage.database.db,
-    clock: systemClock,
+    clock: slowClock,
     log,
     holder: `test ${stage.closers.length}`,
   })

@@ -4,11 +4,11 @@ import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_cl
 import type { PriceBlock } from '../../../src/finance/price/past/prices_at.ts'
 import { createMidnights, DAY_SEC, type Midnights } from '../../../src/history/midnight.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { createHurriedClock } from '../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../finance/price/past/feeds.ts'
 
 const never = createWork(new AbortController().signal)
@@ -23,7 +23,7 @@ let newest: bigint
 let nowSec = 0
 /** Of the database; the process' own clock is a year ahead. */
 const serverTime = async () => nowSec
-const clock: Clock = { ...systemClock, now: () => (nowSec + 365 * DAY_SEC) * 1_000 }
+const clock: Clock = { ...slowClock, now: () => (nowSec + 365 * DAY_SEC) * 1_000 }
 const clients: EvmClient[] = []
 
 beforeAll(async () => {

@@ -4,7 +4,6 @@ import { LENDING_EVENTS, type LendingEvent, readLendingEvents } from '../../../s
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import type { HistoryLog, Stream } from '../../../src/history/stream.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createHistoryReports } from '../../../src/operator/report.ts'
@@ -13,6 +12,7 @@ import { createRpc, type Rpc } from '../../devnet/rpc.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createTestClient, toTopic, toWallet } from '../../support/history/scene.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
 const never = createWork(new AbortController().signal)
@@ -120,7 +120,7 @@ async function withHistory<T>(run: (history: HistoryService) => Promise<T>): Pro
   const history = createHistory({
     clients: new Map([[CHAIN_ID, client]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })

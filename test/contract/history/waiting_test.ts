@@ -4,7 +4,7 @@ import { createCoverage } from '../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../src/history/mod.ts'
 import { countBlocksIn } from '../../../src/history/range.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import {
@@ -20,6 +20,7 @@ import {
 import { capped } from '../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../support/history/simulation/endpoint.ts'
 import type { Fault, SeenRequest } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { CHAIN_ID, setStage } from './stage.ts'
 
@@ -32,14 +33,25 @@ const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
 
 /** Time that passed apart from the machine's, milliseconds. */
 let skippedMs = 0
+/** How long a caller waits. */
+const WAIT_MS = 4_000
 /** How long the end of a history is kept for those who ask while its blocks are the newest. */
 const KEPT_MS = 30_000
 /** How far the wall clock is ahead of the chain. */
 let aheadMs = 0
+/** The waits of callers that go on, which end when the test says so. */
+const waits = new Set<AbortController>()
 const clock: Clock = {
-  ...systemClock,
-  now: () => systemClock.now() + aheadMs,
-  monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+  ...slowClock,
+  now: () => slowClock.now() + aheadMs,
+  monotonicMs: () => slowClock.monotonicMs() + skippedMs,
+  timeout(ms) {
+    // Those for one request are shorter.
+    if (ms < WAIT_MS / 2) return slowClock.timeout(ms)
+    const wait = new AbortController()
+    waits.add(wait)
+    return wait.signal
+  },
 }
 
 const stage = setStage({
@@ -91,9 +103,14 @@ function toRange({ method, params }: SeenRequest): { readonly fromBlock: number 
   return method === 'eth_getLogs' && fromBlock !== undefined ? { fromBlock: Number(fromBlock) } : undefined
 }
 
-/** Lets nearly all of a caller's time pass as soon as it asks. */
-function hurry({ method, params }: SeenRequest): void {
-  if (method === 'eth_getBlockByNumber' && params[0] === 'latest') skippedMs += 3_800
+/** Asks as so many callers, whose waits end once the work that they wait for stands at a request for logs. */
+async function askInVain(history: HistoryService, callers = 1): Promise<readonly UnavailableError[]> {
+  waits.clear()
+  const asking = Array.from({ length: callers }, () => catchFailure(ensure(history)))
+  await waitFor('the waits', () => waits.size === callers && logRequests() > 0 && stage.proxy.waiting() > 0)
+  skippedMs += WAIT_MS
+  for (const wait of waits) wait.abort()
+  return await Promise.all(asking)
 }
 
 test('a caller is told after its wait how far the work is and when to come back, and the work goes on', async () => {
@@ -104,27 +121,27 @@ test('a caller is told after its wait how far the work is and when to come back,
   await ensure(history, toWallet(9))
 
   let heldTo = FINAL
+  stage.proxy.reset()
   stage.proxy.rule((request): Fault | undefined => {
-    hurry(request)
     const range = toRange(request)
     const isHeld = range !== undefined && range.fromBlock <= heldTo
     const released = () => waitFor('a release', () => (range?.fromBlock ?? 0) > heldTo, 60_000)
     return limited(request) ?? (isHeld ? { kind: 'meanwhile', done: released } : undefined)
   })
   const said = 'The history of chain 31337 (Devnet 31337) is being read:'
-  const first = await catchFailure(ensure(history))
-  expect(first.message).toBe(`${said} 0 % done, ${FINAL} blocks left`)
+  const [first] = await askInVain(history)
+  expect(first?.message).toBe(`${said} 0 % done, ${FINAL} blocks left`)
   // Nothing is known about the pace.
-  expect(first.retryAfterSec).toBe(5)
+  expect(first?.retryAfterSec).toBe(5)
 
   // Parts are twelve blocks long: two of six can be stored, and the last one starts when no request waits any more.
   heldTo = 46
   await waitFor('the newer blocks', async () => (await storedBlocks()) === 24)
-  skippedMs += 16_200
-  const second = await catchFailure(ensure(history))
-  expect(second.message).toBe(`${said} 34 % done, 46 blocks left`)
+  skippedMs += 4 * WAIT_MS
+  const [second] = await askInVain(history)
+  expect(second?.message).toBe(`${said} 34 % done, 46 blocks left`)
   // 24 blocks took 20 seconds and a little, but who comes back later than half a minute finds the work ended.
-  expect(second.retryAfterSec).toBe(15)
+  expect(second?.retryAfterSec).toBe(15)
 
   heldTo = 0
   await waitFor('the older blocks, without a waiting request', async () => (await storedBlocks()) === FINAL)
@@ -147,17 +164,13 @@ test('a caller is told after its wait how far the work is and when to come back,
 })
 
 test('an endpoint that never answers for logs holds up no caller, and nothing is left behind', async () => {
-  stage.proxy.rule((request) => {
-    hurry(request)
-    return request.method === 'eth_getLogs' ? { kind: 'hang' } : undefined
-  })
+  stage.proxy.rule(({ method }) => (method === 'eth_getLogs' ? { kind: 'hang' } : undefined))
   const history = open()
-  const failures = await Promise.all(Array.from({ length: 20 }, () => catchFailure(ensure(history))))
+  const failures = await askInVain(history, 20)
   for (const { message, retryAfterSec } of failures) {
     expect(message).toEndWith(`is being read: 0 % done, ${FINAL} blocks left`)
     expect(retryAfterSec).toBe(5)
   }
-  await waitFor('a request for logs', () => logRequests() > 0)
   // All of them wait for the same work.
   expect(logRequests()).toBe(1)
   await history.close()

@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { createChainReports } from '../../../src/operator/report.ts'
 import { type Anvil, startAnvil } from '../../devnet/anvil.ts'
 import { createRpc } from '../../devnet/rpc.ts'
+import { createHurriedClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
 const BLOCKS = 130
@@ -24,7 +25,7 @@ beforeAll(async () => {
       finality: { depth: 0 },
       rpcUrls: [anvil.rpcUrl, `http://127.0.0.1:9/${SECRET}`],
     },
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
 }, 60_000)

@@ -6,7 +6,6 @@ import { setOrganizationState } from '../../../src/account/organization.ts'
 import { createLoginLink, endSessions, openSession } from '../../../src/account/session.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount, readBooks } from '../../support/account/scene.ts'
 import { caseCount } from '../../support/cases.ts'
@@ -25,6 +24,7 @@ import {
   withToken,
 } from '../../support/operator/scene.ts'
 import { parseSignedIn } from '../../support/signed_in.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 
 let url: string
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const database = await testDatabase()
   url = database.url
   db = database.db
-  otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
+  otherDb = openDatabase({ url: database.url, clock: slowClock, log: silentLog })
   one = await openProcess(db)
   other = await openProcess(otherDb)
   operator = await openBrowser(db, one.ask, null)
@@ -680,7 +680,7 @@ const ANSWERED_EACH = 5
 
 test('a change and its record are atomic: after any crash there is one entry for each change', async () => {
   const { organizationId: id } = await createAccount(db)
-  const killer = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
+  const killer = openDatabase({ url, clock: slowClock, log: silentLog, max: 1 })
   for (const statement of HOLD) await killer.run(statement, [])
   let running = true
   let failed = 0

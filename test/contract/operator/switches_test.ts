@@ -9,6 +9,7 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../../../src/operator/switches.ts'
 import { admitKey, createAccount, readBooks, settlement } from '../../support/account/scene.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 const ENDPOINT = 'GET /v1/test'
 const BOARD: Switchboard = { endpoints: [ENDPOINT, 'POST /v1/test'], featuresOff: [] }
@@ -33,7 +34,7 @@ async function openGate(over: Database, featuresOff: readonly Feature[] = []): P
 beforeAll(async () => {
   const database = await testDatabase()
   db = database.db
-  otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
+  otherDb = openDatabase({ url: database.url, clock: slowClock, log: silentLog })
 }, 60_000)
 
 afterAll(async () => {

@@ -9,7 +9,7 @@ import type { MorphoDevnet } from '../../devnet/morpho_blue/mod.ts'
 import { approveCall, deployOracle, percent } from '../../devnet/morpho_blue/tools.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
-import { createLenientClock } from '../../support/test_clock.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { type Lister, startLister } from '../family/morpho_blue/list/world.ts'
 import {
   type Attack,
@@ -58,7 +58,7 @@ let stage: AttackStage
 const victims: Victims[] = []
 let nowSec = 0
 /** The chain's clock. Callers wait longer than on a quiet machine. */
-const clock: Clock = { ...createLenientClock(), now: () => nowSec * 1_000 }
+const clock: Clock = { ...slowClock, now: () => nowSec * 1_000 }
 
 beforeAll(async () => {
   devnet = await startDevnet({ chainId: CHAIN_ID, ageSec: 60 * DAY_SEC })

@@ -8,7 +8,7 @@ import { explainBy, type HoldingExit } from '../../../src/family/exit.ts'
 import type { Holding, HoldingsReader } from '../../../src/family/holding.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../src/lib/error.ts'
 import { recordTestimony } from '../../../src/receipt/testimony.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
@@ -18,7 +18,7 @@ import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { amounts } from '../../devnet/scenario.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { createPatientClock } from '../../support/test_clock.ts'
+import { createPatientClock, slowClock } from '../../support/test_clock.ts'
 import { countedClient, createPortfolio } from './support.ts'
 
 const ABI = parseAbi(['function setMood(uint8)', 'function pay(uint256)'])
@@ -119,7 +119,7 @@ async function ask(
   },
 ) {
   const { client = createClient(options?.rpcUrls) } = options ?? {}
-  const { more = [createMoodFamily(options)], at = '', clock = systemClock, testimony } = options ?? {}
+  const { more = [createMoodFamily(options)], at = '', clock = slowClock, testimony } = options ?? {}
   const portfolio = createPortfolio([client], { more, clock, ...(testimony && { testimony }) })
   const { reply, credits } = await portfolio.exit(`wallet=${wallet}&chain_id=10${at}`)
   return { ...(reply.data as Answer), credits }
@@ -211,8 +211,8 @@ test('in one call, what used up the gas of two steps is not tried again, nor is 
     const outcome = await client.read(
       async (endpoint, own) => {
         const block = await readLatestBlock(endpoint, 10, own)
-        const untilMs = systemClock.monotonicMs() + 20_000
-        const query = { wallet: WALLET, units: [{ steps }], lenders: [], block, clock: systemClock, untilMs }
+        const untilMs = slowClock.monotonicMs() + 20_000
+        const query = { wallet: WALLET, units: [{ steps }], lenders: [], block, clock: slowClock, untilMs }
         return await executeUnits(endpoint, query, own)
       },
       { work, budgetMs: 20_000 },

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import type { Clock } from '../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { usdToRaw } from '../../devnet/scenario.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
 import { countedClient, createPortfolio, listing } from './support.ts'
 
@@ -16,7 +17,7 @@ const { usdc } = TOKENS
 let devnet: Devnet
 let database: TestDatabase
 let nowSec: number
-const clock: Clock = { ...systemClock, now: () => nowSec * 1_000 }
+const clock: Clock = { ...slowClock, now: () => nowSec * 1_000 }
 
 /** A feed with one round a day, at eleven, on each of eight days; then a day without any, and a new round. */
 beforeAll(async () => {

@@ -5,7 +5,6 @@ import { computeTotals } from '../../../src/family/aave_v3/math/account.ts'
 import { createLendingReader } from '../../../src/family/aave_v3/read/read.ts'
 import type { FinanceClient } from '../../../src/finance/chain.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { sharedAave } from '../../devnet/aave_v3/shared.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../devnet/addresses.ts'
 import { createDevnetChain } from '../../devnet/chain.ts'
@@ -19,6 +18,7 @@ import {
   computeFigures as positionFigures,
   toWhole,
 } from '../../support/family/uniswap_v3/support.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { DEPLOYMENTS } from '../family/aave_v3/support.ts'
 import { transferCall } from '../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, e6, listing, toFigures } from './support.ts'
@@ -137,7 +137,7 @@ async function worthInFamilies({ client }: World, wallet: Address, block: Pinned
   const lending = createLendingReader({
     clients: new Map([[1, client]]),
     deployments: new Map([[1, DEPLOYMENTS]]),
-    clock: systemClock,
+    clock: slowClock,
   })
   const [lent] = await lending.read([wallet], {
     targets: [...lending.targets.values()].map((place) => ({ ...place, block })),

@@ -25,7 +25,7 @@ import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { createTestServices } from '../../support/family.ts'
 import { findMismatches } from '../../support/json_schema.ts'
 import { startFaultyRpc } from '../../support/rpc.ts'
-import { createLenientClock } from '../../support/test_clock.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { createCode, deploy, mintCall, transferCall } from '../finance/token/balance/world.ts'
 import { countedClient, createPortfolio, e6, listing } from './support.ts'
 
@@ -48,7 +48,7 @@ let database: TestDatabase
 let unlisted: Address
 let nowSec: number
 /** The chain's clock: moved by the tests that let a day pass. */
-const clock: Clock = { ...createLenientClock(), now: () => nowSec * 1_000 }
+const clock: Clock = { ...slowClock, now: () => nowSec * 1_000 }
 
 beforeAll(async () => {
   database = await testDatabase()

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/receipt/payload.ts'
 import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../devnet/mod.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { placeSecondManager, SECOND } from '../family/uniswap_v3/second_manager.ts'
 import {
   changeFirstResult,
@@ -68,7 +68,7 @@ function lied(receipt: Envelope, change: (payload: Payload) => unknown): string 
 /** Verifies without the key of the instance. */
 function checkedByStranger(text: string, rpcUrls: readonly string[] = [], blockHashes = new Map<number, string>()) {
   const work = createWork(new AbortController().signal)
-  return verifyReceipt(text, { keys: undefined, rpcUrls, blockHashes, clock: systemClock, work, runner })
+  return verifyReceipt(text, { keys: undefined, rpcUrls, blockHashes, clock: slowClock, work, runner })
 }
 
 describe('the time that a receipt is about', () => {

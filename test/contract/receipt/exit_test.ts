@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Address, Hex } from 'viem'
 import { CURRENCY_FEED_ROWS } from '../../../src/finance/currency/table.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { listTold, PAYLOAD_TYPE, type Payload, toChainRecord } from '../../../src/receipt/payload.ts'
 import { replayAnswer } from '../../../src/receipt/replay.ts'
@@ -16,6 +15,7 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { answersBySecondVerifier } from './proof/second_verifier.ts'
 import { checked, decodePayload, encodeReceipt, rowOver, runner, type Stage, stageOver } from './stage.ts'
 
@@ -103,7 +103,7 @@ describe('a receipt of an exit', () => {
       keys: undefined,
       rpcUrls: [devnet.rpcUrl],
       blockHashes: new Map(),
-      clock: systemClock,
+      clock: slowClock,
       work,
       runner,
     }
@@ -278,7 +278,7 @@ test('an answer of an execution that is forged together with its figures is cont
   const settings = subject && parseReceiptSettings(subject, payload.settings)
   if (settings === undefined || 'mistakes' in settings) throw new Error('Expected settings')
   const records = payload.reads.map(toChainRecord)
-  const request = { statement: payload.request, records, told: listTold(payload), clock: systemClock }
+  const request = { statement: payload.request, records, told: listTold(payload), clock: slowClock }
   payload.answer = JSON.parse(JSON.stringify((await replayAnswer(settings, request)).answer))
   const lie = encodeReceipt(signEnvelope(PAYLOAD_TYPE, JSON.stringify(payload), stage.signer))
   const { is, verdicts } = await checked(stage, lie, [devnet.rpcUrl])

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, zeroAddress } from 'viem'
 import { AAVE_ORACLE_ROWS } from '../../../src/finance/price/table/aave_oracles.ts'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { type Envelope, signEnvelope } from '../../../src/lib/dsse.ts'
 import { PAYLOAD_TYPE, type Payload } from '../../../src/receipt/payload.ts'
 import { verifyReceipt } from '../../../src/receipt/verify.ts'
@@ -10,6 +9,7 @@ import { TOKENS, UNISWAP_V3 } from '../../devnet/addresses.ts'
 import { rangeAround } from '../../devnet/ticks.ts'
 import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { caseCount } from '../../support/cases.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { type PnlScene, startPnlScene, toFeeds } from '../family/uniswap_v3/pnl/scene.ts'
 import { sumUncollected } from '../family/uniswap_v3/pnl/truth.ts'
@@ -131,7 +131,7 @@ async function said(receipt: Envelope, rpcUrls: readonly string[] = []) {
 
 async function saidWithoutKey(receipt: Envelope) {
   const work = createWork(new AbortController().signal)
-  const evidence = { keys: undefined, rpcUrls: [], blockHashes: new Map(), clock: systemClock, work, runner }
+  const evidence = { keys: undefined, rpcUrls: [], blockHashes: new Map(), clock: slowClock, work, runner }
   return await verifyReceipt(encodeReceipt(receipt), evidence)
 }
 

@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createWork } from '../../../src/lib/async/work.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { verifyReceipt } from '../../../src/receipt/verify.ts'
 import { SLOT, scene } from '../../support/kamino_scene.ts'
 import { KAMINO_PATHS } from '../../support/receipt/golden/kamino.ts'
 import { startSolanaDouble } from '../../support/solana.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { checked, decodePayload, encodeReceipt, newSigner, published, runner, stageOver } from './stage.ts'
 
 const double = startSolanaDouble({ slot: SLOT, accounts: scene() })
@@ -41,7 +41,7 @@ for (const [name, path] of Object.entries(KAMINO_PATHS)) {
     const evidence = {
       rpcUrls: [],
       blockHashes: new Map(),
-      clock: systemClock,
+      clock: slowClock,
       work: createWork(new AbortController().signal),
       runner,
     }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { ConfigError, readConfig } from '../../../src/config/config.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createClients } from '../../../src/service/clients.ts'
 import type { AaveDevnet } from '../../devnet/aave_v3/mod.ts'
@@ -12,6 +11,7 @@ import { liquidityWorth } from '../../devnet/uniswap_v4/pools.ts'
 import { IS_FULL } from '../../support/cases.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { checked, decodePayload, encodeReceipt, rowOver, type Stage, stageOver } from './stage.ts'
 
 let devnet: Devnet
@@ -340,7 +340,7 @@ test('a chain’s row sets the quorum; mistakes are reported at the start, witho
   const twice = { quorum: 2, rpcUrls: ['http://a.test/secret', 'http://a.test/secret'] }
   expect(listMistakes(twice)).toEqual([expect.stringMatching(/are 2, 1 of them/)])
   expect(listMistakes({ quorum: 2 })).toEqual([])
-  const options = { clock: systemClock, log: silentLog, recorder: () => () => {} }
+  const options = { clock: slowClock, log: silentLog, recorder: () => () => {} }
   const listQuorums = (more: object) => {
     const clients = createClients(config(more), options)
     clients.close()

@@ -29,7 +29,7 @@ import { DEVNET_ROW } from '../../devnet/chain.ts'
 import { type Answer, createClient } from '../../support/client.ts'
 import { createTestServices } from '../../support/family.ts'
 import { createMemoryGate, type MemoryGate } from '../../support/http/exchange/memory_gate.ts'
-import { createLenientClock, createPatientClock, createSlowClock } from '../../support/test_clock.ts'
+import { createPatientClock, slowClock } from '../../support/test_clock.ts'
 
 /** A service without a database over some endpoints of one devnet. */
 export interface Stage {
@@ -80,7 +80,7 @@ export function stageOver(
     if (method !== 'eth_chainId') requests.push(method)
     return fetch(url, init)
   }
-  const clock = createLenientClock()
+  const clock = slowClock
   const metrics = createMetrics()
   const dissents = createDissentTracker({ metrics, clock, log: silentLog })
   const clients = config.chains.map((chain) => {
@@ -96,7 +96,7 @@ export function stageOver(
     db,
     history: createHistory({ clients: byId, db, clock, log: silentLog, holder: 'test' }),
   }
-  const services = createTestServices({ clients, solana, clock: createSlowClock(), ...past })
+  const services = createTestServices({ clients, solana, clock: slowClock, ...past })
   const routes = createServiceRoutes(config, () => services)
   const rich = { id: 'org_rich', credits: 10n ** 9n, limit: 100_000 }
   const poor = { id: 'org_poor', credits: 3n, limit: 100_000 }

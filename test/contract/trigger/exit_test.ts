@@ -15,6 +15,7 @@ import { rangeAround } from '../../devnet/ticks.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { testDatabase } from '../../support/database.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { createTrigger } from '../../support/trigger/scene.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { countedClient, createPortfolio } from '../portfolio/support.ts'
@@ -97,7 +98,7 @@ test('a wallet that would get less is told at a sample, with the figure of the r
     solanaChainId: undefined,
     families: [portfolio.watched],
     publicUrl: undefined,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     metrics: createMetrics(),
     jobs: { clock: systemClock },

@@ -14,6 +14,7 @@ import { createAccount } from '../../support/account/scene.ts'
 import { callRoute } from '../../support/call_route.ts'
 import { testDatabase } from '../../support/database.ts'
 import { createFamilyRoutes, createTestServices } from '../../support/family.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { createTrigger } from '../../support/trigger/scene.ts'
 import { waitFor } from '../../support/wait_for.ts'
 import { createChain, createClient, DEPLOYMENTS, patient } from '../family/aave_v3/support.ts'
@@ -68,7 +69,7 @@ test('a price moves wallets of Aave below their levels, and each message has the
     solanaChainId: undefined,
     families: [watched],
     publicUrl: undefined,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     metrics,
     jobs: { clock: systemClock },

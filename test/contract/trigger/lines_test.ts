@@ -11,7 +11,7 @@ import { createAccount } from '../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/rpc.ts'
-import { createFixedClock } from '../../support/test_clock.ts'
+import { createFixedClock, slowClock } from '../../support/test_clock.ts'
 import { createWebhook, deliverAll, deliverer } from '../../support/trigger/deliver/scene.ts'
 import { METER_CHAIN_ID, type Meter, meterFamily, startMeter } from '../../support/trigger/meter.ts'
 import { createTrigger } from '../../support/trigger/scene.ts'
@@ -49,7 +49,7 @@ function start(holder: string, options: { readonly serves: boolean; readonly met
     solanaChainId: undefined,
     families: [meterFamily()],
     publicUrl: undefined,
-    clock: systemClock,
+    clock: slowClock,
     log: createLog({
       level: 'warn',
       write: (line) => void warnings.push(JSON.parse(line).msg),

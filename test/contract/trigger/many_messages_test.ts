@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { applyChange } from '../../../src/trigger/apply_change.ts'
 import { prepareTest } from '../../../src/trigger/routes/test_message.ts'
 import { type MessageSelection, prepareRedelivery } from '../../../src/trigger/webhook.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
+import { slowClock } from '../../support/test_clock.ts'
 import { addMany, createWebhook } from '../../support/trigger/deliver/scene.ts'
 
 const MESSAGES = 20_000
@@ -24,7 +24,7 @@ const nowMs = Date.now()
 /** One message each 100 s until a day ago, all delivered; ids and times are as they would have been then. */
 beforeAll(async () => {
   database = await testDatabase()
-  db = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 1 })
+  db = openDatabase({ url: database.url, clock: slowClock, log: silentLog, max: 1 })
   organizationId = (await createAccount(db)).organizationId
   webhookId = await createWebhook(db, organizationId, 'https://example.org/')
   await addMany(database.db, { organizationId, webhookId, count: MESSAGES })

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../../src/db/connection/session.ts'
 import type { Database } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { applyChange } from '../../../src/trigger/apply_change.ts'
 import { listTriggers, prepareTrigger } from '../../../src/trigger/stored.ts'
 import { prepareWebhook, prepareWebhookDeletion } from '../../../src/trigger/webhook.ts'
 import { createAccount } from '../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../support/database.ts'
 import { waitForLockWaits } from '../../support/lock_waits.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 let database: TestDatabase
 // One whose transaction is open, and one that waits for it.
@@ -16,7 +16,7 @@ let second: Database
 
 beforeAll(async () => {
   database = await testDatabase()
-  const open = () => openSession({ url: database.url, applicationName: 'session', clock: systemClock })
+  const open = () => openSession({ url: database.url, applicationName: 'session', clock: slowClock })
   ;[first, second] = await Promise.all([open(), open()])
 }, 60_000)
 afterAll(async () => {

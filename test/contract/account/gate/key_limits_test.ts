@@ -7,12 +7,12 @@ import { voidBatch } from '../../../../src/account/gate/settle.ts'
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import type { Caller } from '../../../../src/http/exchange/gate.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { temporaryDirectory, testDatabase } from '../../../support/database.ts'
 import { openProcess } from '../../../support/operator/scene.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const ENDPOINT = 'GET /v1/test'
 const DAY_MS = 86_400_000
@@ -26,8 +26,8 @@ let otherGate: AccountGate
 beforeAll(async () => {
   const database = await testDatabase()
   db = database.db
-  otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
-  const shared = { clock: systemClock, log: silentLog }
+  otherDb = openDatabase({ url: database.url, clock: slowClock, log: silentLog })
+  const shared = { clock: slowClock, log: silentLog }
   gate = await createGate({ ...shared, db, journalDir: temporaryDirectory() })
   otherGate = await createGate({ ...shared, db: otherDb, journalDir: temporaryDirectory() })
 }, 60_000)

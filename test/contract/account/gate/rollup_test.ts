@@ -12,6 +12,7 @@ import { silentLog } from '../../../../src/lib/log.ts'
 import { createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
 import { holdLock } from '../../../support/held_lock.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 let database: TestDatabase
@@ -124,7 +125,7 @@ test('a gate counts what it logged by itself, and what an earlier process left',
 
 test('an old snapshot does not make batches of the gate read more and more pages', async () => {
   // One connection, so that the counters are those of this session.
-  const one = openDatabase({ url: database.url, clock: systemClock, log: silentLog, max: 1 })
+  const one = openDatabase({ url: database.url, clock: slowClock, log: silentLog, max: 1 })
   const { key, caller } = await createAccount(db, { credits: 1_000_000 })
   const facts = createKeyCache({ clock: systemClock })
   const call = async () => {

@@ -11,7 +11,7 @@ import { createAccount, readBooks, settlement } from '../../../support/account/s
 import { testDatabase } from '../../../support/database.ts'
 import { holdLock } from '../../../support/held_lock.ts'
 import { waitForLockWaits } from '../../../support/lock_waits.ts'
-import { createPatientClock } from '../../../support/test_clock.ts'
+import { createPatientClock, slowClock } from '../../../support/test_clock.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -21,7 +21,7 @@ let db: Database
 beforeAll(async () => {
   // One connection, so that plans are made once and counters are those of this session.
   url = (await testDatabase()).url
-  db = openDatabase({ url, clock: systemClock, log: silentLog, max: 1 })
+  db = openDatabase({ url, clock: slowClock, log: silentLog, max: 1 })
 }, 60_000)
 
 afterAll(() => db.close(), 60_000)

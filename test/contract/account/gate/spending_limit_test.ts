@@ -8,7 +8,6 @@ import { retentionJob } from '../../../../src/account/retention.ts'
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import type { Caller, SessionRequest } from '../../../../src/http/exchange/gate.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import {
   type Account,
@@ -19,7 +18,7 @@ import {
   settlement,
 } from '../../../support/account/scene.ts'
 import { temporaryDirectory, testDatabase } from '../../../support/database.ts'
-import { settle } from '../../../support/test_clock.ts'
+import { settle, slowClock } from '../../../support/test_clock.ts'
 
 /** One round of the job. */
 function tendLog(days: number): Promise<unknown> {
@@ -35,8 +34,8 @@ let otherGate: AccountGate
 beforeAll(async () => {
   const database = await testDatabase()
   db = database.db
-  otherDb = openDatabase({ url: database.url, clock: systemClock, log: silentLog })
-  const shared = { clock: systemClock, log: silentLog }
+  otherDb = openDatabase({ url: database.url, clock: slowClock, log: silentLog })
+  const shared = { clock: slowClock, log: silentLog }
   gate = await createGate({ ...shared, db, journalDir: temporaryDirectory() })
   otherGate = await createGate({ ...shared, db: otherDb, journalDir: temporaryDirectory() })
 }, 60_000)

@@ -4,10 +4,10 @@ import { callBundled } from '../../../../src/chain/call/bundle/bundle.ts'
 import { type LensAccess, type LensMode, readByLens } from '../../../../src/chain/call/lens.ts'
 import { type Endpoint, RevertError } from '../../../../src/chain/rpc/client.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
 import type { SeenRequest } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 const never = createWork(new AbortController().signal)
@@ -234,7 +234,7 @@ test('a lens call is bundled only by override, and only if it is light', async (
     chain.rpc.reset()
     const asked = crowd(24).map((data) => {
       const read = ({ call }: LensAccess) => call({ data, block: 'latest', isLight })
-      const reading = { topic: 'test', runtime: LENS, chainId: 1, modes: [way], clock: systemClock, read }
+      const reading = { topic: 'test', runtime: LENS, chainId: 1, modes: [way], clock: slowClock, read }
       return readByLens(chain.endpoint, reading, never)
     })
     expect(await Promise.all(asked)).toEqual(crowd(24))

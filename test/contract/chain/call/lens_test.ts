@@ -5,11 +5,11 @@ import { callDeployless } from '../../../../src/chain/call/deployless.ts'
 import { type LensMode, type LensReading, readByLens } from '../../../../src/chain/call/lens.ts'
 import { RevertError, RpcRefusedError } from '../../../../src/chain/rpc/client.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UpstreamError } from '../../../../src/lib/error.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
-import { createFixedClock } from '../../../support/test_clock.ts'
+import { createFixedClock, slowClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 
 /** EIP-3860. */
@@ -115,7 +115,7 @@ test('callDeployless() does not treat other reverts as answers', async () => {
 
 /** A read of one call, and the modes in which it ran. */
 function createReading(options: { readonly data?: Hex; readonly runtime?: Hex; readonly clock?: Clock } = {}) {
-  const { data = '0x1234', runtime = ECHO, clock = systemClock } = options
+  const { data = '0x1234', runtime = ECHO, clock = slowClock } = options
   const ran: LensMode[] = []
   const reading: LensReading<Hex> = {
     topic: 'echo',

@@ -2,9 +2,9 @@ import { beforeAll, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { readMulticall } from '../../../../src/chain/call/many/multicall.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const never = createWork(new AbortController().signal)
 const chain = useFaultyChain()
@@ -26,7 +26,7 @@ test.each([
 ])('%i contract calls at the newest block are %i requests, all of one block', async (count, requests) => {
   const calls = Array.from({ length: count }, () => ({ to: NOWHERE, data: '0x' }) as const)
   const block = { chainId: 1 }
-  const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: systemClock }, never)
+  const { results, block: seen } = await readMulticall(chain.endpoint, { calls, block, clock: slowClock }, never)
   expect(results).toEqual(calls.map(() => '0x'))
   expect(seen.number).toBe(await readNewestNumber())
   expect(chain.rpc.seen.map(({ method }) => method)).toHaveLength(requests)

@@ -4,11 +4,11 @@ import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm
 import { createBlockFinder, NoBlockError } from '../../../../src/chain/past/block_at.ts'
 import type { ChainClient, Endpoint } from '../../../../src/chain/rpc/client.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { createFixedClock } from '../../../support/test_clock.ts'
+import { createFixedClock, createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
 
 const GENESIS_SEC = 1_600_000_000
@@ -137,7 +137,7 @@ describe('over two endpoints', () => {
     const createClient = (urls: readonly string[]) =>
       createChainClient({
         chain: feedsChain(urls, { usdFeeds: {}, stablecoins: [] }),
-        clock: systemClock,
+        clock: createHurriedClock(),
         log: silentLog,
       })
     both = createClient([first.url, second.url])
@@ -159,7 +159,7 @@ describe('over two endpoints', () => {
   const block = (index: number) => blocks.at(index) as { readonly number: bigint; readonly timestampSec: bigint }
   /** A finder whose clock is `afterSec` seconds after a moment. */
   const finderAfter = (timestampSec: bigint, seconds: number) =>
-    createBlockFinder({ ...systemClock, now: () => (Number(timestampSec) + seconds) * 1_000 })
+    createBlockFinder({ ...slowClock, now: () => (Number(timestampSec) + seconds) * 1_000 })
 
   test('a moment has two witnesses once it is a day old, and one before', async () => {
     const { number, timestampSec } = block(2)

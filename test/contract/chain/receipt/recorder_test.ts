@@ -6,11 +6,11 @@ import { createCitingClient } from '../../../../src/chain/receipt/citing.ts'
 import { createRecorder } from '../../../../src/chain/receipt/recorder.ts'
 import type { ChainClient } from '../../../../src/chain/rpc/client.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createReplayer } from '../../../../src/receipt/replay.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 
 const work = createWork(new AbortController().signal)
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   anvil = await startAnvil()
   await createRpc(anvil.rpcUrl).call('anvil_mine', '0x5')
   const chain = { id: 1, name: 'Ethereum', rpcUrls: [anvil.rpcUrl], reuseMs: 0, finality: { depth: 0 } }
-  client = createChainClient({ chain, clock: systemClock, log: silentLog })
+  client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
 }, 60_000)
 afterAll(() => anvil?.stop())
 
@@ -33,7 +33,7 @@ function readMany(over: ChainClient) {
       Promise.all(
         numbers.map(async (data) => {
           const calls = [{ to: numberToHex(4, { size: 20 }), data }]
-          const question = { calls, block: { chainId: 1 }, isLight: true, clock: systemClock }
+          const question = { calls, block: { chainId: 1 }, isLight: true, clock: slowClock }
           return (await readMulticall(endpoint, question, within)).results
         }),
       ),
@@ -54,7 +54,7 @@ test.each([false, true])(
     const kept = record()
     if (kept === undefined) throw new Error('Expected a record')
     expect(kept.calls).toHaveLength(24)
-    const replayer = createReplayer(kept, { chain: client.chain, clock: systemClock })
+    const replayer = createReplayer(kept, { chain: client.chain, clock: slowClock })
     expect(await readMany(replayer.client)).toEqual(read)
     expect([replayer.isMissing(), replayer.faults()]).toEqual([false, []])
   },

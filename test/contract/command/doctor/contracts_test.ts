@@ -4,13 +4,13 @@ import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
 import { UNISWAP_V3 } from '../../../../src/family/uniswap_v3/mod.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { okFinding, warningFinding } from '../../../../src/lib/finding.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import { UNISWAP_V3 as CONTRACTS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain, DEVNET_ROW } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const EMPTY = toWalletAddress('no contract')
 const SILENT = {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 /** What is found out about the chain over its second endpoint. */
 function examined(row: object, rpcUrl = devnet.rpcUrl) {
   const families = [UNISWAP_V3, AAVE_V3, MORPHO_BLUE].map((family) => family.configure(new Map([[1, row]])))
-  const examination = { clock: systemClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
+  const examination = { clock: slowClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
   const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
   return examineContracts(chain, { index: 1, families }, examination)
 }
@@ -47,7 +47,7 @@ test('working contracts are only counted, and a failing endpoint is not blamed o
   const { morphoBlue: _, ...row } = SILENT
   const answering = { ...row, uniswapV3: DEVNET_ROW.uniswapV3, aaveV3: DEVNET_ROW.aaveV3 }
   const families = [UNISWAP_V3, AAVE_V3].map((family) => family.configure(new Map([[1, answering]])))
-  const examination = { clock: systemClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
+  const examination = { clock: slowClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
   const asked = { index: 0, families }
   expect(await examineContracts(createDevnetChain(devnet), asked, examination)).toEqual([
     okFinding('contracts', 'all 4 answer'),

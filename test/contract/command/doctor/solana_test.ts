@@ -2,10 +2,10 @@ import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { examineSolana } from '../../../../src/command/doctor/evm.ts'
 import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { KLEND } from '../../../support/kamino.ts'
 import { type Fault, startSolanaDouble } from '../../../support/solana.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const double = startSolanaDouble()
 
@@ -18,7 +18,7 @@ beforeEach(() => {
 afterAll(() => double.stop(), 60_000)
 
 async function examined(): Promise<Record<string, string>> {
-  const asked = { clock: systemClock, log: silentLog, work: createWork(new AbortController().signal) }
+  const asked = { clock: slowClock, log: silentLog, work: createWork(new AbortController().signal) }
   const findings = await examineSolana(
     {
       rpcUrls: [double.url],

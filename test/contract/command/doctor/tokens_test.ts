@@ -3,12 +3,12 @@ import type { Address } from 'viem'
 import { examineTokens } from '../../../../src/command/doctor/doctor.ts'
 import { createTokenList } from '../../../../src/finance/token/list/list.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { okFinding, warningFinding } from '../../../../src/lib/finding.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCode, deploy } from '../../finance/token/balance/world.ts'
 
 const COST = 'they do not appear in portfolios'
@@ -31,7 +31,7 @@ afterAll(() => devnet?.stop())
 async function examined(addresses: readonly Address[], rpcUrl = devnet.rpcUrl) {
   const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:1/path-secret', rpcUrl] })
   const tokens = createTokenList({ ...chain, id: 0 }, addresses.length === 0 ? [] : [{ name: 'mine', addresses }])
-  const examination = { clock: systemClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
+  const examination = { clock: slowClock, log: silentLog, work: createWork(AbortSignal.timeout(30_000)) }
   return { count: tokens.addresses.length, found: await examineTokens({ ...chain, tokens }, { index: 1 }, examination) }
 }
 

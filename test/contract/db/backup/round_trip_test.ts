@@ -12,6 +12,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { createBackup, packed, readContent, restoreInto, streamBytes, withEmpty } from './scene.ts'
 
@@ -167,7 +168,7 @@ test('a backup that is made while requests are charged holds credits that add up
   })
   await waitFor('some charges', () => charged > 200)
 
-  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: systemClock })
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: slowClock })
   const writer = writeBackup(session, { program: 'test', stop: new AbortController().signal })
   const texts: string[] = []
   for await (const text of writer) {
@@ -202,7 +203,7 @@ test('a slow reader slows a backup down, and memory does not grow', async () => 
     [],
     { lane: 'background', deadlineMs: 60_000 },
   )
-  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: systemClock })
+  const session = await openSession({ url: source.url, applicationName: 'walletscope backup', clock: slowClock })
   let read = 0
   let taken = 0
   const released = Promise.withResolvers<void>()

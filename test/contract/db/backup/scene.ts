@@ -6,15 +6,15 @@ import { compressBackup, type WriteOptions } from '../../../../src/db/backup/wri
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import { openSession } from '../../../../src/db/connection/session.ts'
 import type { Database } from '../../../../src/db/database.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { emptyDatabase } from '../../../support/database.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const NEVER = new AbortController().signal
 
 /** A backup in memory. */
 export async function createBackup(url: string, options: Partial<WriteOptions> = {}): Promise<Buffer> {
-  const session = await openSession({ url, applicationName: 'walletscope backup', clock: systemClock })
+  const session = await openSession({ url, applicationName: 'walletscope backup', clock: slowClock })
   const chunks: Uint8Array[] = []
   const append = async (bytes: Uint8Array) => {
     chunks.push(bytes)
@@ -41,7 +41,7 @@ export async function restoreInto(
   const parts = (async function* () {
     for await (const part of reader) yield await through(part)
   })()
-  const session = await openSession({ url, applicationName: 'walletscope restore', clock: systemClock })
+  const session = await openSession({ url, applicationName: 'walletscope restore', clock: slowClock })
   return restoreBackup(session, { header: first.header, parts, stop: NEVER, ...rest }).finally(() => session.close())
 }
 
@@ -68,7 +68,7 @@ export async function withEmpty<T>(
   work: (empty: { readonly url: string; readonly db: Database }) => Promise<T>,
 ): Promise<T> {
   const { url, drop } = await emptyDatabase()
-  const db = openDatabase({ url, clock: systemClock, log: silentLog })
+  const db = openDatabase({ url, clock: slowClock, log: silentLog })
   try {
     return await work({ url, db })
   } finally {

@@ -3,13 +3,13 @@ import { type Address, erc20Abi, getContract, hexToString, parseAbi, trim } from
 import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { createHoldingsReader } from '../../../../src/family/aave_v3/holdings.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
 import { sharedAave } from '../../../devnet/aave_v3/shared.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { readHoldings } from '../../../support/holdings.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createChain, createClient, DEPLOYMENTS, readWallets } from './support.ts'
 
 let devnet: Devnet
@@ -37,7 +37,7 @@ function setUp(way?: LensMode) {
   const reader = createLendingReader({
     clients,
     deployments: new Map([[client.chain.id, DEPLOYMENTS]]),
-    clock: systemClock,
+    clock: slowClock,
   })
   return { client, reader }
 }

@@ -4,7 +4,6 @@ import { LENS_MODES, type LensMode } from '../../../../src/chain/call/lens.ts'
 import { computeBorrows, computeSupplies, computeTotals } from '../../../../src/family/aave_v3/math/account.ts'
 import type { ChainRead, Position } from '../../../../src/family/aave_v3/read/position.ts'
 import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { AAVE_TOKENS, MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../../devnet/aave_v3/mod.ts'
@@ -13,6 +12,7 @@ import { toWalletAddress } from '../../../devnet/addresses.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { countedChains, createChain, createClient, DEPLOYMENTS, findPosition, patient, readWallets } from './support.ts'
 
 const RANDOM_COUNT = caseCount(150, 60)
@@ -67,7 +67,7 @@ describe('read()', () => {
     const reader = createLendingReader({
       clients: new Map([[1, client]]),
       deployments: new Map([[1, deployments]]),
-      clock: systemClock,
+      clock: slowClock,
     })
     const { value } = await reader.readMovements([old, never], { client, deployments }, patient)
     expect(value).toEqual([true, false])
@@ -359,7 +359,7 @@ describe('requests', () => {
     const reader = createLendingReader({
       clients: new Map([[1, client]]),
       deployments: new Map([[1, DEPLOYMENTS]]),
-      clock: systemClock,
+      clock: slowClock,
     })
     const [place] = [...reader.targets.values()]
     if (place === undefined) throw new Error('Cannot find the devnet')

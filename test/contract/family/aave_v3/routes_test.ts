@@ -22,6 +22,7 @@ import { IS_FULL } from '../../../support/cases.ts'
 import { type Answer, createClient } from '../../../support/client.ts'
 import { createMemoryGate, type MemoryGate } from '../../../support/http/exchange/memory_gate.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { type CountedChains, countedChains, DEPLOYMENTS } from './support.ts'
 
 const LIST = '/v1/lending/aave-v3'
@@ -73,7 +74,7 @@ function serviceOver(ids: readonly number[], { deployments, way }: Configuration
   const reader = createLendingReader({
     clients: new Map([...chains.clients].map(([id, client]) => [id, withLensMode(client, way)])),
     deployments: deployments ?? new Map(ids.map((id) => [id, id === 1 ? CURRENT : CURRENT.slice(0, 1)])),
-    clock: systemClock,
+    clock: slowClock,
   })
   const markets = new Set(
     [...reader.targets.values()].flatMap((place) => place.deployments.map(({ market }) => market)),

@@ -3,7 +3,7 @@ import { type Hex, toHex } from 'viem'
 import { createChainClient, type EvmClient } from '../../../../src/chain/evm/evm_client.ts'
 import { AAVE_V3 } from '../../../../src/family/aave_v3/mod.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS, AAVE_WALLETS as W } from '../../../devnet/aave_v3/addresses.ts'
@@ -15,7 +15,7 @@ import { IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../support/rpc.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { createChain } from './support.ts'
 
 const DAY_SEC = 86_400
@@ -85,7 +85,7 @@ async function allHeaders(): Promise<readonly Header[]> {
 /** A clock that stands a week after the chain's newest block, so that all of it is final. */
 function lateClock(): Clock {
   const nowMs = (Number(headers.at(-1)?.timestamp) + 3 * DAY_SEC) * 1_000
-  return { ...systemClock, now: () => nowMs }
+  return { ...slowClock, now: () => nowMs }
 }
 
 /** The route over these endpoints, and what its client told its log. */

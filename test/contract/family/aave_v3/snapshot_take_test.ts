@@ -11,9 +11,9 @@ import { lendingSnapshots } from '../../../../src/family/lending/series.ts'
 import { createSnapshotTaker } from '../../../../src/finance/series/snapshot_taker.ts'
 import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { createMidnights, DAY_SEC } from '../../../../src/history/midnight.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const never = new AbortController().signal
 const CHAIN_ID = 5
@@ -119,8 +119,8 @@ async function taken(found: ChainRead, endpoints: readonly number[]) {
   const reader = {
     readAgreed: async (): Promise<QuorumResult<ChainRead>> => ({ value: found, endpoints }),
   } as Partial<LendingReader> as LendingReader
-  const midnights = createMidnights({ db: database.db, clock: systemClock })
-  const taker = createSnapshotTaker({ midnights, store, clock: systemClock })
+  const midnights = createMidnights({ db: database.db, clock: slowClock })
+  const taker = createSnapshotTaker({ midnights, store, clock: slowClock })
   const market = snapshotMarket(reader, place)
   const wallets = [HOLDER, UNVALUED, STRANGER]
   const witnesses = await Promise.all(wallets.map((wallet) => taker.take({ target: market, day: DAY, wallet }, never)))

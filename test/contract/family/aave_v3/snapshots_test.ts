@@ -12,7 +12,7 @@ import { createSnapshotTaker } from '../../../../src/finance/series/snapshot_tak
 import { createSnapshotStore } from '../../../../src/finance/series/store.ts'
 import { createMidnights } from '../../../../src/history/midnight.ts'
 import type { Route } from '../../../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS, type MarketName, AAVE_WALLETS as W } from '../../../devnet/aave_v3/addresses.ts'
@@ -24,7 +24,7 @@ import { caseCount, IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { createChain, patient } from './support.ts'
 
 const DAY_SEC = 86_400
@@ -87,7 +87,7 @@ async function allBlocks() {
 /** A clock that stands at the chain's newest block. */
 function chainClock(): Clock {
   const nowMs = (blocks.at(-1)?.timeSec ?? 0) * 1_000
-  return { ...systemClock, now: () => nowMs }
+  return { ...slowClock, now: () => nowMs }
 }
 
 interface Over {
@@ -441,7 +441,7 @@ function countedClient() {
   }
   const made = createChainClient({
     chain: createChain(devnet),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
     fetch: fetchCounted,
   })

@@ -6,13 +6,12 @@ import { createLendingReader } from '../../../../src/family/aave_v3/read/read.ts
 import type { AaveV3Deployment } from '../../../../src/family/aave_v3/table.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../devnet/chain.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 
 /** The markets of the devnet as configuration describes them; the last one is a 3.0. */
 export const DEPLOYMENTS: readonly AaveV3Deployment[] = Object.entries(MARKETS).map(([market, { provider }]) => ({
@@ -57,7 +56,7 @@ export async function readWallets(
   const reader = createLendingReader({
     clients: new Map([[id, withLensMode(client, mode)]]),
     deployments: new Map([[id, deployments]]),
-    clock: systemClock,
+    clock: slowClock,
   })
   const [read] = await reader.read(wallets, { targets: [...reader.targets.values()], work: patient })
   if (read === undefined) throw new Error('Cannot read the devnet')

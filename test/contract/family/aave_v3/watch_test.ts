@@ -5,7 +5,6 @@ import { createWatcher } from '../../../../src/family/aave_v3/watch.ts'
 import type { WatchableFamily } from '../../../../src/family/contract.ts'
 import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../../src/lib/number/rational.ts'
 import { type AssetName, MARKETS, type MarketName } from '../../../devnet/aave_v3/addresses.ts'
 import {
@@ -36,6 +35,7 @@ import {
   type WatchedClause,
 } from '../../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createChain, createClient, DEPLOYMENTS, patient } from './support.ts'
 
 const NAMES = Object.keys(MARKETS) as MarketName[]
@@ -63,7 +63,7 @@ function watcherOver(served = client()): Watcher {
   return createWatcher({
     clients: new Map([[devnet.chainId, served]]),
     deployments: new Map([[devnet.chainId, DEPLOYMENTS]]),
-    clock: systemClock,
+    clock: slowClock,
   })
 }
 
@@ -142,7 +142,7 @@ describe('confirm()', () => {
     const watcher = createWatcher({
       clients: new Map([[devnet.chainId, client()]]),
       deployments: new Map([[devnet.chainId, [silent, ...DEPLOYMENTS]]]),
-      clock: systemClock,
+      clock: slowClock,
     })
     const wallet = aave.wallets.borrower
     const ask = (market_id: string) => ({ wallet, market_id })

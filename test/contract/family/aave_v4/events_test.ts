@@ -17,7 +17,6 @@ import { LENDING_EVENT_TYPES } from '../../../../src/family/lending/lending_even
 import { readWatchedLogs } from '../../../../src/family/watch.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { type LoggedSpoke, listLogs, readLogVectors } from '../../../devnet/aave_v4/logs.ts'
@@ -30,6 +29,7 @@ import { IS_FULL } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { type ReplayedChain, startReplayedChain } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -123,7 +123,7 @@ beforeAll(async () => {
   history = createHistory({
     clients: new Map([[1, chain.client]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })
@@ -261,7 +261,7 @@ test(
     const watcher = createWatcher({
       clients: new Map([[1, chain.client]]),
       deployments: new Map([[1, { accessManager: ACCESS_MANAGER, spokes: [SPOKE] }]]),
-      clock: systemClock,
+      clock: slowClock,
     })
     const work = createWork(new AbortController().signal)
     const block = await readNewestBlock(chain.rpc, 1)

@@ -5,11 +5,11 @@ import { createSpokeReader } from '../../../../src/family/aave_v4/read/read.ts'
 import { createWatcher } from '../../../../src/family/aave_v4/watch.ts'
 import type { Holdings } from '../../../../src/family/holding.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { ACCESS_MANAGER, recordSnapshot, recordTargets } from '../../../devnet/aave_v4/record.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
 import { readVectors, type Snapshot } from '../../../devnet/aave_v4/vectors.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCaller, listWallets, type ReplayedChain, startReplayedChain, toRow, type WireAsset } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -40,7 +40,7 @@ function createParts(snapshot: Snapshot, count = Number.POSITIVE_INFINITY) {
   return {
     clients: new Map([[1, chain.client]]),
     deployments: new Map([[1, { accessManager: ACCESS_MANAGER, spokes }]]),
-    clock: systemClock,
+    clock: slowClock,
   }
 }
 

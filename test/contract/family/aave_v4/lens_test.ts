@@ -3,11 +3,11 @@ import { type Address, numberToHex, toFunctionSelector } from 'viem'
 import type { LensMode } from '../../../../src/chain/call/lens.ts'
 import { createSpokeReader } from '../../../../src/family/aave_v4/read/read.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { ACCESS_MANAGER, recordSnapshot } from '../../../devnet/aave_v4/record.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
 import { readVectors, type Snapshot } from '../../../devnet/aave_v4/vectors.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { listWallets, type ReplayedChain, startReplayedChain, toRow } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -35,7 +35,7 @@ async function read(wallets: readonly Address[], mode?: LensMode) {
   const reader = createSpokeReader({
     clients: new Map([[1, withLensMode(chain.client, mode)]]),
     deployments: new Map([[1, { accessManager: ACCESS_MANAGER, spokes }]]),
-    clock: systemClock,
+    clock: slowClock,
   })
   const [answer] = await reader.read(wallets, { targets: [...reader.targets.values()], work: patient })
   if (answer === undefined) throw new Error('Expected an answer')

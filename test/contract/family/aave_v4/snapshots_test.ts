@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ISpokeV4_ABI } from '@aave-dao/aave-address-book/abis'
 import { type Address, encodeFunctionData, encodeFunctionResult } from 'viem'
 import { AAVE_V4 } from '../../../../src/family/aave_v4/mod.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { recordSnapshot } from '../../../devnet/aave_v4/record.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
@@ -11,6 +11,7 @@ import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCaller, type ReplayedChain, startReplayedChain, toRow } from './support.ts'
 
 const LIMIT_MS = 180_000
@@ -91,7 +92,7 @@ afterAll(async () => {
 
 /** Asks for a series so long after its last midnight, again while days of it are still being read. */
 async function readSnapshots(wallet: Address, { more = '', laterSec = 3_600 } = {}) {
-  const clock: Clock = { ...systemClock, now: () => ((days[LAST] as number) + laterSec) * 1_000 }
+  const clock: Clock = { ...slowClock, now: () => ((days[LAST] as number) + laterSec) * 1_000 }
   const rows = [[CHAIN_ID, toRow(valued)]] as const
   const routes = createFamilyRoutes(AAVE_V4, { rows, clients: [chain.client], db: database.db, clock })
   const route = routes.find(({ path }) => path.endsWith('/snapshots'))

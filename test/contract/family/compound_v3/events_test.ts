@@ -10,7 +10,6 @@ import { type LendingEvent, readAllLendingEvents } from '../../../../src/family/
 import { readWatchedLogs } from '../../../../src/family/watch.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { PendingError, UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { encodeLog, placeReplay } from '../../../devnet/aave_v4/replay.ts'
@@ -24,7 +23,7 @@ import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { type ReplayedChain, startReplayedChain, toDeployment, toUsdPrices } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -111,7 +110,7 @@ beforeAll(async () => {
   history = createHistory({
     clients: new Map([[1, chain.client]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })
@@ -291,7 +290,7 @@ async function watchEvents(wallets: readonly Hex[]) {
 
 /** Proves a life by these rows of it. */
 function prove(wallet: Hex, rows: readonly LendingEvent[], toBlock: number): ReturnType<typeof proveStanding> {
-  const query = { client: chain.client, target: TARGET, wallet, clock: systemClock }
+  const query = { client: chain.client, target: TARGET, wallet, clock: slowClock }
   return proveStanding(query, listStillRanges(TARGET, rows, toBlock), createWork(new AbortController().signal))
 }
 
@@ -337,7 +336,7 @@ test(
     ).reduce((most, each) => (each[1] > most[1] ? each : most))
     expect(count).toBeGreaterThan(2)
     await ask(wallet)
-    const stream = createCometStream({ clock: systemClock, limits: { ranges: 3, silent: 1 } })
+    const stream = createCometStream({ clock: slowClock, limits: { ranges: 3, silent: 1 } })
     const work = createWork(new AbortController().signal)
     const verify = async () =>
       stream.verify?.(
@@ -368,7 +367,7 @@ test(
   'a life without past state cannot be told and says so; one endpoint of two proves it alone',
   async () => {
     const [wallet] = FLOW_WALLETS as [Hex]
-    const query = { client: chain.client, target: TARGET, wallet, clock: systemClock }
+    const query = { client: chain.client, target: TARGET, wallet, clock: slowClock }
     const work = createWork(new AbortController().signal)
     const faulty = await startFaultyRpc(chain.anvil.rpcUrl)
     const pruned = createChainClient({

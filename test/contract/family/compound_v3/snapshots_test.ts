@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { COMPOUND_V3 } from '../../../../src/family/compound_v3/mod.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { PendingError } from '../../../../src/lib/error.ts'
 import { placeReplay } from '../../../devnet/aave_v4/replay.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
@@ -10,6 +10,7 @@ import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { CHAIN_ID } from '../../../support/family/replay_node.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCaller, type ReplayedChain, startReplayedChain, toDeployment } from './support.ts'
 
 const LIMIT_MS = 180_000
@@ -53,7 +54,7 @@ afterAll(async () => {
 
 /** Asks for a series an hour after its last midnight, again while days of it are still being read. */
 async function readSnapshots(wallet: string, market = 'usdc') {
-  const clock: Clock = { ...systemClock, now: () => ((DAYS.at(-1) ?? 0) + 3_600) * 1_000 }
+  const clock: Clock = { ...slowClock, now: () => ((DAYS.at(-1) ?? 0) + 3_600) * 1_000 }
   const rows = [[CHAIN_ID, { compoundV3: [toDeployment(world)] }]] as const
   const routes = createFamilyRoutes(COMPOUND_V3, { rows, clients: [chain.client], db: database.db, clock })
   const route = routes.find(({ path }) => path.endsWith('/snapshots'))

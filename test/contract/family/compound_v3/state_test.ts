@@ -11,7 +11,6 @@ import type { PositionOutlook } from '../../../../src/family/outlook.ts'
 import { formatUsd } from '../../../../src/finance/figure.ts'
 import { NO_PRICE_SOURCES } from '../../../../src/finance/price/price_sources.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { rational } from '../../../../src/lib/number/rational.ts'
 import { placeReplay, type RecordedCall } from '../../../devnet/aave_v4/replay.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
@@ -19,6 +18,7 @@ import { recordCall, recordMarket, toOwnFeed, toUsdFeed } from '../../../devnet/
 import { type VectorAccount, WORLDS, type World } from '../../../devnet/compound_v3/vectors.ts'
 import { createSend } from '../../../devnet/transaction.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCaller, type ReplayedChain, startReplayedChain, toDeployment } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -55,7 +55,7 @@ function createParts() {
   return {
     clients: new Map([[1, chain.client]]),
     deployments: new Map([[1, [toDeployment(world)]]]),
-    clock: systemClock,
+    clock: slowClock,
   }
 }
 

@@ -7,11 +7,11 @@ import { createPositionReader } from '../../../../src/family/morpho_blue/read/re
 import type { MorphoBlueDeployment } from '../../../../src/family/morpho_blue/table.ts'
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { MORPHO, type MorphoMarket } from '../../../devnet/morpho_blue/calls.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 
 /** Morpho at its address on Ethereum. */
 export const DEPLOYMENT: MorphoBlueDeployment = { morpho: MORPHO, startBlock: 0 }
@@ -39,7 +39,7 @@ export function createReader(
   client: FinanceClient,
   options: { readonly mode?: LensMode; readonly clock?: Clock; readonly morpho?: Address } = {},
 ) {
-  const { mode, clock = systemClock, morpho = MORPHO } = options
+  const { mode, clock = slowClock, morpho = MORPHO } = options
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, withLensMode(client, mode)]]),
     deployments: new Map([[client.chain.id, { ...DEPLOYMENT, morpho }]]),

@@ -7,7 +7,6 @@ import { LENDING_FIGURES } from '../../../../src/family/lending/watched.ts'
 import { MORPHO_BLUE } from '../../../../src/family/morpho_blue/mod.ts'
 import { createWatcher } from '../../../../src/family/morpho_blue/watch.ts'
 import type { ConfirmedFigures, Watcher, WatchSubject } from '../../../../src/family/watch.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { multiplyRational, rational } from '../../../../src/lib/number/rational.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -21,6 +20,7 @@ import { caseCount } from '../../../support/cases.ts'
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { createForecastWatcher, readNewestBlock, type WatchedClause } from '../../../support/forecast_watcher.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createClient, DEPLOYMENT, patient } from './support.ts'
 
 const FIGURES = Object.keys(LENDING_FIGURES)
@@ -50,7 +50,7 @@ const toSubjects = (wallets: readonly Address[]): WatchSubject[] =>
 
 function watcherOver(served = client()): Watcher {
   const [clients, deployments] = [new Map([[devnet.chainId, served]]), new Map([[devnet.chainId, DEPLOYMENT]])]
-  return createWatcher({ clients, deployments, clock: systemClock })
+  return createWatcher({ clients, deployments, clock: slowClock })
 }
 
 function watched(): WatchableFamily {

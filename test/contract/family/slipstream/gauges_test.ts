@@ -4,13 +4,13 @@ import { createPositionReader } from '../../../../src/family/liquidity/enumerabl
 import { EXCHANGE } from '../../../../src/family/slipstream/protocol.ts'
 import { type SlipstreamManager, toDeployments } from '../../../../src/family/slipstream/table.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { replayCalls } from '../../../devnet/replay.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { recordVoter, toOtherGauge as toGauge } from '../../../support/family/slipstream/market.ts'
 import { recordWorld, toManager, WORLDS, type World } from '../../../support/family/slipstream/world.ts'
 import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const [world] = WORLDS
 if (world === undefined) throw new Error('Cannot find the vectors')
@@ -50,7 +50,7 @@ function createReader(
   const reader = createPositionReader(EXCHANGE, {
     clients: new Map([[1, client]]),
     deployments,
-    clock: systemClock,
+    clock: slowClock,
     ...(custodiansMax !== undefined && { custodiansMax }),
   })
   return {

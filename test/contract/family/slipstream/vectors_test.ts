@@ -5,12 +5,12 @@ import { createPositionReader, type PositionReader } from '../../../../src/famil
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/slipstream/protocol.ts'
 import { toDeployments } from '../../../../src/family/slipstream/table.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { type Anvil, startAnvil } from '../../../devnet/anvil.ts'
 import { replayCalls } from '../../../devnet/replay.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { recordWorld, toManager, type VectorReward, WORLDS } from '../../../support/family/slipstream/world.ts'
 import { createTestClient } from '../../../support/history/scene.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 describe.each(WORLDS.map((world) => [world.generation, world] as const))('generation %s', (_, world) => {
   let anvil: Anvil
@@ -45,7 +45,7 @@ describe.each(WORLDS.map((world) => [world.generation, world] as const))('genera
     reader = createPositionReader(EXCHANGE, {
       clients: new Map([[1, client]]),
       deployments: new Map([[1, toDeployments([toManager(world)])]]),
-      clock: systemClock,
+      clock: slowClock,
     })
   }, 60_000)
   afterAll(() => anvil.stop())

@@ -4,11 +4,11 @@ import { executeUnits } from '../../../../src/chain/call/exit/execute.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createHoldingsReader } from '../../../../src/family/uniswap_v2/holdings.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { packageCreationCode } from '../../../devnet/artifacts.ts'
 import { createSend, type Send } from '../../../devnet/transaction.ts'
 import { vaultContracts } from '../../../devnet/vaults/compile.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { type ReplayedChain, startReplayedChain } from '../vaults/support.ts'
 
 const LIMIT_MS = 120_000
@@ -79,7 +79,7 @@ async function swap(amount: bigint) {
 
 async function readHoldings(wallet: Address, named: readonly Address[], listed = [factory]) {
   const deployments = new Map([[1, listed.map((each) => ({ factory: each, startBlock: 0 }))]])
-  const parts = { clients: new Map([[1, chain.client]]), deployments, clock: systemClock }
+  const parts = { clients: new Map([[1, chain.client]]), deployments, clock: slowClock }
   const read = await createHoldingsReader(parts).open(wallet, { client: chain.client, named }, patient)
   if (read === undefined) return undefined
   return await chain.client.read((endpoint, work) => read({ endpoint, positionsMax: 100 }, work), { work: patient })
@@ -92,8 +92,8 @@ async function leave(wallet: Address) {
   const { units: outcomes } = await chain.client.read(
     async (endpoint, work) => {
       const block = await readLatestBlock(endpoint, 1, work)
-      const untilMs = systemClock.monotonicMs() + MINUTE_MS
-      return await executeUnits(endpoint, { wallet, units, lenders: [], block, clock: systemClock, untilMs }, work)
+      const untilMs = slowClock.monotonicMs() + MINUTE_MS
+      return await executeUnits(endpoint, { wallet, units, lenders: [], block, clock: slowClock, untilMs }, work)
     },
     { work: patient },
   )

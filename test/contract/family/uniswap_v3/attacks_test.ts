@@ -4,7 +4,6 @@ import type { Database } from '../../../../src/db/database.ts'
 import { UNISWAP_V3 as FAMILY } from '../../../../src/family/uniswap_v3/mod.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { blockLoopJob } from '../../../../src/trigger/evaluate/block_loop.ts'
 import { toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
@@ -14,7 +13,7 @@ import { IS_FULL } from '../../../support/cases.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { DEPLOYMENT } from '../../../support/family/uniswap_v3/support.ts'
 import { createTestServices } from '../../../support/family.ts'
-import { createFixedClock } from '../../../support/test_clock.ts'
+import { createFixedClock, slowClock } from '../../../support/test_clock.ts'
 import { createTrigger } from '../../../support/trigger/scene.ts'
 import {
   type Attack,
@@ -60,7 +59,7 @@ beforeAll(async () => {
   db = (await testDatabase()).db
   stage = await startAttackStage(devnet)
   client = createClient(pooledChain(devnet))
-  history = createHistory({ clients: new Map([[1, client]]), db, clock: systemClock, log: silentLog, holder: 'test' })
+  history = createHistory({ clients: new Map([[1, client]]), db, clock: slowClock, log: silentLog, holder: 'test' })
   routes = createRoutes([client], [DEPLOYMENT])
   for (const token of stage.tokens) owners.push(await addOwner(token))
   await stage.stage.mine(60, 60)

@@ -8,7 +8,6 @@ import { createPositionReader } from '../../../../src/family/liquidity/enumerabl
 import { createHoldingsReader } from '../../../../src/family/liquidity/holdings.ts'
 import type { WithdrawnReader } from '../../../../src/family/liquidity/withdrawn.ts'
 import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
@@ -23,6 +22,7 @@ import {
 } from '../../../support/family/uniswap_v3/support.ts'
 import { readHoldings } from '../../../support/holdings.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const SIXTY = toWalletAddress('holdings of 60')
 const RANDOM_COUNT = caseCount(120, 40)
@@ -47,7 +47,7 @@ function setUp(overrides: Partial<EnumerableDeployment> = {}) {
   const reader = createPositionReader(EXCHANGE, {
     clients: new Map([[client.chain.id, client]]),
     deployments,
-    clock: systemClock,
+    clock: slowClock,
   })
   return { client, requests, reader }
 }

@@ -7,7 +7,6 @@ import type { EnumerableDeployment } from '../../../../src/family/liquidity/enum
 import { readNextId } from '../../../../src/family/liquidity/enumerable/position_history/reader.ts'
 import { isUnminted } from '../../../../src/family/liquidity/position_history/mint_block.ts'
 import type { Work } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
 import { addPancakeswapV3, type PancakeswapDevnet } from '../../../devnet/pancakeswap_v3/mod.ts'
@@ -21,6 +20,7 @@ import {
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
 import { PANCAKESWAP_INIT_CODE_HASHES } from '../../../support/registries.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 let devnet: Devnet
 let pancakeswap: PancakeswapDevnet
@@ -81,7 +81,7 @@ test('PancakeSwap’s manager counts its positions where Uniswap’s does', asyn
   const { client } = countedClient(createDevnetChain(devnet))
   const last = pancakeswap.tokenIds.at(-1) ?? 0n
   const deployment = deployments.find(({ code }) => code === 'pancakeswap_v3') ?? DEPLOYMENT
-  const asked = { manager: deployment.manager, chainId: client.chain.id, clock: systemClock }
+  const asked = { manager: deployment.manager, chainId: client.chain.id, clock: slowClock }
   const next = (endpoint: Endpoint, work: Work) => readNextId(endpoint, asked, work)
   const unminted = (tokenId: bigint) => isUnminted({ client, tokenId }, next, patient)
   expect(await Promise.all([1n, last, last + 1n].map(unminted))).toEqual([false, false, true])

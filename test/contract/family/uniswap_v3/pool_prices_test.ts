@@ -3,12 +3,12 @@ import { type Address, erc20Abi } from 'viem'
 import { createPositionReader, type PositionReader } from '../../../../src/family/liquidity/enumerable/read/read.ts'
 import { EXCHANGE } from '../../../../src/family/uniswap_v3/protocol.ts'
 import { getConfidence } from '../../../../src/finance/price/price.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../devnet/mod.ts'
 import type { Pool } from '../../../devnet/uniswap_v3_calls.ts'
 import { computeFigures, DEPLOYMENT, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createClient, newPool, newToken, pass, pooledChain, toRaw } from '../../finance/price/pool/world.ts'
 
 const { usdc } = TOKENS
@@ -32,7 +32,7 @@ function createReader(rpcUrl: string): PositionReader {
   return createPositionReader(EXCHANGE, {
     clients: new Map([[chainId, client]]),
     deployments: new Map([[chainId, deployments]]),
-    clock: systemClock,
+    clock: slowClock,
   })
 }
 

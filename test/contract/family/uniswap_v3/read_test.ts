@@ -6,7 +6,6 @@ import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { BriefPosition, ChainRead } from '../../../../src/family/liquidity/enumerable/read/position.ts'
 import { ListTooLongError } from '../../../../src/family/liquidity/list/selection.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { AbortedError, UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
@@ -24,7 +23,7 @@ import {
   toWhole,
 } from '../../../support/family/uniswap_v3/support.ts'
 import { type FaultyRpc, REVERTING, startFaultyRpc } from '../../../support/rpc.ts'
-import { createPatientClock } from '../../../support/test_clock.ts'
+import { createPatientClock, slowClock } from '../../../support/test_clock.ts'
 import { placeSecondManager, SECOND } from './second_manager.ts'
 
 const SIXTY = toWalletAddress('list of 60')
@@ -333,7 +332,7 @@ describe('readWallet()', () => {
   test('is unavailable in every lens mode if the newest block is a day from the clock', async () => {
     const { timestamp } = await devnet.client.getBlock()
     for (const offMs of [-86_400_000, 86_400_000]) {
-      const clock = { ...systemClock, now: () => Number(timestamp) * 1_000 + offMs }
+      const clock = { ...slowClock, now: () => Number(timestamp) * 1_000 + offMs }
       const chain = createDevnetChain(devnet, { blockTimeMs: 12_000, reuseMs: 12_000, maxBlockAgeSec: 3_600 })
       const client = createChainClient({ chain, clock, log: silentLog })
       for (const mode of LENS_MODES) {

@@ -9,7 +9,6 @@ import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.t
 import type { Watcher, WatchSubject } from '../../../../src/family/watch.ts'
 import { sqrtPriceAtTickX96 } from '../../../../src/finance/math/liquidity.ts'
 import type { History } from '../../../../src/history/stream.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { Q96 } from '../../../../src/lib/number/fixed_point.ts'
 import { formatRational, multiplyRational, rational } from '../../../../src/lib/number/rational.ts'
 import { TOKENS, toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
@@ -37,6 +36,7 @@ import {
   readNewestBlock,
   type WatchedClause,
 } from '../../../support/forecast_watcher.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { type PnlRoutes, type PnlScene, startPnlScene, toFeeds } from './pnl/scene.ts'
 
@@ -82,7 +82,7 @@ describe('confirm()', () => {
     watcher = createWatcher(SERVED, {
       clients,
       deployments: new Map([[1, [DEPLOYMENT]]]),
-      clock: systemClock,
+      clock: slowClock,
       db,
       history,
     })

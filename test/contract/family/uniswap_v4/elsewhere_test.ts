@@ -5,7 +5,6 @@ import { positionRoute } from '../../../../src/family/liquidity/routes/position.
 import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import { createPositionReader } from '../../../../src/family/uniswap_v4/read/read.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { CodedError } from '../../../../src/lib/error.ts'
 import { toWalletAddress, UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -14,6 +13,7 @@ import { rangeAround } from '../../../devnet/ticks.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
 import { callRoute } from '../../../support/call_route.ts'
 import { countedClient } from '../../../support/family/uniswap_v3/support.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createFindEveryId, DEPLOYMENT } from './support.ts'
 
 const OTHER_CHAIN = 10
@@ -48,7 +48,7 @@ function routes() {
   const reader = createPositionReader({
     clients: new Map(clients.map((client) => [client.chain.id, client])),
     deployments: new Map(clients.map(({ chain }) => [chain.id, [DEPLOYMENT]])),
-    clock: systemClock,
+    clock: slowClock,
     find: async (asked, ...others) => {
       const devnet = devnets.find(({ chainId }) => chainId === asked.client.chain.id)
       return devnet === undefined ? [] : await createFindEveryId(devnet)(asked, ...others)

@@ -8,7 +8,6 @@ import { PROTOCOL } from '../../../../src/family/uniswap_v4/protocol.ts'
 import type { FindOwnedIds } from '../../../../src/family/uniswap_v4/read/ownership.ts'
 import { createHistory } from '../../../../src/history/mod.ts'
 import type { History } from '../../../../src/history/stream.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { CodedError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { once } from '../../../../src/lib/memoize.ts'
@@ -25,6 +24,7 @@ import { callRoute } from '../../../support/call_route.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { countedClient, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createFindEveryId, createTestReader } from './support.ts'
 
 const NAMES = ['plain', 'native', 'dynamicFee', 'feeTaking', 'customCurve', 'forbidding', 'protocolFee'] as const
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const { db, close } = await testDatabase()
   const { client } = countedClient(createDevnetChain(devnet))
   const clients = new Map([[client.chain.id, client]])
-  const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: 'test' })
+  const history = createHistory({ clients, db, clock: slowClock, log: silentLog, holder: 'test' })
   Object.assign(past, { db, history })
   closers.push(history.close, close)
   v4 = await devnet.uniswapV4()
@@ -80,7 +80,7 @@ interface Set {
 function setUp({ find = createFindEveryId(devnet), url = devnet.rpcUrl, id = 1 }: Set = {}) {
   const { client, requests } = countedClient(createDevnetChain(devnet, { id, rpcUrls: [url] }))
   const { reader } = createTestReader(client, { find })
-  const histories = once(() => createProtocolHistories(PROTOCOL, { ...past, clock: systemClock, reader }))
+  const histories = once(() => createProtocolHistories(PROTOCOL, { ...past, clock: slowClock, reader }))
   const options = { chainIds: [1, 5], reader: () => reader, histories }
   return { list: listRoute(PROTOCOL, options), one: positionRoute(PROTOCOL, options), reader, requests }
 }

@@ -4,11 +4,11 @@ import type { UniswapV4Target } from '../../../../src/family/uniswap_v4/read/que
 import { createPositionReader } from '../../../../src/family/uniswap_v4/read/read.ts'
 import type { UniswapV4Deployment } from '../../../../src/family/uniswap_v4/table.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import type { Devnet } from '../../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../devnet/uniswap_v4/addresses.ts'
 import type { SeenRequest } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 /** The real managers of the devnet. */
 export const DEPLOYMENT: UniswapV4Deployment = {
@@ -38,7 +38,7 @@ export function createTestReader(
   const reader = createPositionReader({
     clients: new Map([[client.chain.id, client]]),
     deployments: new Map([[client.chain.id, [deployment]]]),
-    clock: systemClock,
+    clock: slowClock,
     ...others,
   })
   const places: readonly UniswapV4Target[] = [...reader.targets.values()]

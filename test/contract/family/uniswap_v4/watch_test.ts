@@ -25,6 +25,7 @@ import { testDatabase } from '../../../support/database.ts'
 import { countedClient, patient } from '../../../support/family/uniswap_v3/support.ts'
 import { createFamilyRoutes, createTestServices } from '../../../support/family.ts'
 import { readBlockLogs, readNewestBlock } from '../../../support/forecast_watcher.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createTrigger } from '../../../support/trigger/scene.ts'
 import { waitFor } from '../../../support/wait_for.ts'
 import { DEPLOYMENT } from './support.ts'
@@ -61,7 +62,7 @@ beforeAll(async () => {
   const history = createHistory({
     clients: new Map([[1, client]]),
     db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'v4',
   })
@@ -226,7 +227,7 @@ test('a trigger fires at the block where the price leaves the range, and clears 
     solanaChainId: undefined,
     families: [watched],
     publicUrl: undefined,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     metrics: createMetrics(),
     jobs: { clock: systemClock },

@@ -9,7 +9,6 @@ import { readWithdrawals, type WithdrawalTerms } from '../../../../src/family/un
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createSpamFilter } from '../../../../src/finance/token/spam.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
@@ -25,6 +24,7 @@ import { ETHER, liquidityWorth, usdToRaw, type V4PoolOf } from '../../../devnet/
 import { buildV4RandomPositions } from '../../../devnet/uniswap_v4/random_positions.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { createFindEveryId, createTestReader, DEPLOYMENT, gasOfCall } from './support.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -46,7 +46,7 @@ beforeAll(async () => {
   faulty = await startFaultyRpc(devnet.rpcUrl)
   client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls: [faulty.url] }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
   const hooks = await placeHook(devnet, {
@@ -110,7 +110,7 @@ async function read(owner: Address, ids: readonly bigint[], together = false) {
 function withdraw(owner: Address, positions: readonly WithdrawalTerms[], together = false) {
   return client.read(
     (endpoint, within) => {
-      const target = { endpoint, chainId: devnet.chainId, clock: systemClock }
+      const target = { endpoint, chainId: devnet.chainId, clock: slowClock }
       return readWithdrawals(target, { owner, positions, deployment: DEPLOYMENT }, within)
     },
     { work: patient, budgetMs: 30_000, isBundled: together },
@@ -199,7 +199,7 @@ test('withdrawals of two owners and the list of a third share one request indepe
   const { classify: classifyToken } = createSpamFilter()
   const list = () => {
     const asked = { chain: client.chain, deployment: DEPLOYMENT, classifyToken, spam: 'apart' } as const
-    const lens = { ...LENS, chainId: devnet.chainId, clock: systemClock }
+    const lens = { ...LENS, chainId: devnet.chainId, clock: slowClock }
     return client.read(
       (endpoint, within) => {
         const wallet = { wallet: owners[0], ids, positionsMax: 100 }

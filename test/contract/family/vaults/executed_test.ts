@@ -6,10 +6,10 @@ import { createHoldingsReader } from '../../../../src/family/vaults/holdings.ts'
 import { createVaultReader } from '../../../../src/family/vaults/read/read.ts'
 import type { VaultEntry } from '../../../../src/family/vaults/table.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createSend, type Send } from '../../../devnet/transaction.ts'
 import { vaultContracts } from '../../../devnet/vaults/compile.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { type ReplayedChain, startReplayedChain } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -77,7 +77,7 @@ function createReader(absent: readonly Address[] = []) {
   return createVaultReader({
     clients: new Map([[1, chain.client]]),
     deployments: new Map([[1, entries]]),
-    clock: systemClock,
+    clock: slowClock,
   })
 }
 
@@ -94,12 +94,8 @@ async function leave(wallet: Address) {
   const { units } = await chain.client.read(
     async (endpoint, work) => {
       const block = await readLatestBlock(endpoint, 1, work)
-      const untilMs = systemClock.monotonicMs() + MINUTE_MS
-      return await executeUnits(
-        endpoint,
-        { wallet, units: exits, lenders: [], block, clock: systemClock, untilMs },
-        work,
-      )
+      const untilMs = slowClock.monotonicMs() + MINUTE_MS
+      return await executeUnits(endpoint, { wallet, units: exits, lenders: [], block, clock: slowClock, untilMs }, work)
     },
     { work: patient },
   )

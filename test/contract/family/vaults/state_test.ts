@@ -7,12 +7,12 @@ import type { VaultEntry } from '../../../../src/family/vaults/table.ts'
 import { createWatcher } from '../../../../src/family/vaults/watch.ts'
 import { formatUsd } from '../../../../src/finance/figure.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../src/lib/number/rational.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { recordCall, recordFeed, recordRefusal, recordToken, toUsdFeed } from '../../../devnet/vaults/record.ts'
 import { readNewestBlock } from '../../../support/forecast_watcher.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCaller, type ReplayedChain, startReplayedChain, USD8 } from './support.ts'
 
 const LIMIT_MS = 120_000
@@ -75,7 +75,7 @@ afterAll(() => chain?.anvil.stop(), LIMIT_MS)
 const createParts = (entries = ENTRIES) => ({
   clients: new Map([[1, chain.client]]),
   deployments: new Map([[1, entries]]),
-  clock: systemClock,
+  clock: slowClock,
 })
 
 test(
@@ -208,7 +208,7 @@ test.each(['override', 'deployless'] as const)(
 test(
   'the doctor names a vault that does not answer',
   async () => {
-    const parts = { clients: new Map([[1, chain.client]]), clock: systemClock }
+    const parts = { clients: new Map([[1, chain.client]]), clock: slowClock }
     const check = (vaults: readonly VaultEntry[]) => {
       const [contract] = VAULTS.configure(new Map([[1, { vaults }]])).contracts(parts)
       return contract?.read(WALLET, patient)

@@ -4,9 +4,9 @@ import { LENS_MODES } from '../../../../src/chain/call/lens.ts'
 import type { ChainPrices } from '../../../../src/finance/chain.ts'
 import { type HistoricalPriceOutcome, readPricesAt } from '../../../../src/finance/price/past/prices_at.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { type Devnet, sharedDevnet } from '../../../devnet/mod.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createClient, createCode, deploy, listedChain, mintCall, read } from '../token/balance/world.ts'
 
 const { usdc } = TOKENS
@@ -81,7 +81,7 @@ async function readFlowPrice(client: ReturnType<typeof createClient>): Promise<H
     tokens: [usdc.address],
     block,
     isStored: false,
-    clock: systemClock,
+    clock: slowClock,
   } as const
   return (await readPricesAt(client, query, createWork(new AbortController().signal))).get(usdc.address)
 }

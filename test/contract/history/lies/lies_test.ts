@@ -6,13 +6,14 @@ import { readLendingEvents } from '../../../../src/family/lending/lending_event.
 import { createCoverage } from '../../../../src/history/coverage.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { describeRows, EMITTED, EMITTER, toTarget } from '../../../support/history/scene.ts'
 import { createRandom, type Random } from '../../../support/history/simulation/random.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { BASE_SEC, BLOCK_SEC, type Block, makeChain, toTimeSec, WALLETS } from './blocks.ts'
 import { makeLie } from './liar.ts'
 import { FINAL_DEPTH, makeNode, type Node } from './node.ts'
@@ -63,7 +64,7 @@ function makeWorld(seed: number): World {
   const startedMs = performance.now()
   const elapsedMs = () => performance.now() - startedMs + passedMs
   const clock: Clock = {
-    ...systemClock,
+    ...slowClock,
     now: () => (toTimeSec(HEAD) + 1) * 1_000 + elapsedMs(),
     monotonicMs: elapsedMs,
   }

@@ -6,14 +6,14 @@ import type { PriceBlock } from '../../../../src/finance/price/past/prices_at.ts
 import type { PriceSource } from '../../../../src/finance/price/past/sources.ts'
 import { createMidnights, DAY_SEC } from '../../../../src/history/midnight.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../devnet/addresses.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { createRandom, type Random } from '../../../support/history/simulation/random.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from '../../finance/price/past/feeds.ts'
 
 const LIES = Number(process.env['STATE_LIES'] ?? caseCount(300))
@@ -118,7 +118,7 @@ async function ask(lies: readonly Lie[]) {
   const chain = feedsChain(urls, { usdFeeds, stablecoins: [] })
   // All of it is final.
   const lateMs = Number((await feeds.moment()).timestampSec + BigInt(2 * DAY_SEC)) * 1_000
-  const clock: Clock = { ...systemClock, now: () => lateMs }
+  const clock: Clock = { ...slowClock, now: () => lateMs }
   const client = createChainClient({
     chain,
     clock: createHurriedClock(),

@@ -3,7 +3,6 @@ import { type Address, checksumAddress, type Hex, keccak256, slice, toHex } from
 import { createChainClient } from '../../../../src/chain/evm/evm_client.ts'
 import type { FinanceClient } from '../../../../src/finance/chain.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createNameReader, createWalletNameReader, nameRoute } from '../../../../src/portfolio/name/routes.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -12,7 +11,7 @@ import { DEMO_NAME, placeNames, placeUniversalResolver } from '../../../devnet/n
 import { callRoute, toRouteFailure } from '../../../support/call_route.ts'
 import { withLensMode } from '../../../support/lens_mode.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 
 const patient = createWork(new AbortController().signal)
 
@@ -26,7 +25,7 @@ beforeAll(async () => {
   rpc = await startFaultyRpc(devnet.rpcUrl)
   client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls: [rpc.url] }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
 }, 60_000)
@@ -37,7 +36,7 @@ afterAll(async () => {
 })
 
 function routeOver(clients: readonly FinanceClient[]) {
-  const connect = () => ({ clients: new Map(clients.map((each) => [each.chain.id, each])), clock: systemClock })
+  const connect = () => ({ clients: new Map(clients.map((each) => [each.chain.id, each])), clock: slowClock })
   const route = nameRoute({ connect })
   if (route === undefined) throw new Error('There is no such route')
   return route
@@ -119,7 +118,7 @@ test('a name of 255 bytes in 126 labels is looked up', async () => {
 
 test('every lens mode returns the same wallet', async () => {
   for (const way of ['override', 'deployless'] as const) {
-    const read = createNameReader({ client: withLensMode(client, way), clock: systemClock })
+    const read = createNameReader({ client: withLensMode(client, way), clock: slowClock })
     expect(await read('a.wild.eth', patient)).toMatchObject({ wallet: hashedWallet('a.wild.eth') })
     expect(await read('offchain.wild.eth', patient)).toMatchObject({ unresolved: expect.stringContaining('outside') })
   }
@@ -205,7 +204,7 @@ describe('where the Universal Resolver has code', () => {
 
   test('every lens mode returns the same wallet', async () => {
     for (const way of ['override', 'deployless'] as const) {
-      const read = createNameReader({ client: withLensMode(ownClient, way), clock: systemClock })
+      const read = createNameReader({ client: withLensMode(ownClient, way), clock: slowClock })
       expect(await read(DEMO_NAME, patient)).toMatchObject({ wallet: moved })
     }
   })

@@ -3,7 +3,7 @@ import { type Address, encodeFunctionData, parseAbi, zeroAddress } from 'viem'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { CURRENCY_FEED_ROWS } from '../../../../src/finance/currency/table.ts'
 import { openapiDocument } from '../../../../src/http/openapi/document.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { formatExact } from '../../../../src/lib/number/decimal.ts'
 import { BANK, TOKENS, toWalletAddress } from '../../../devnet/addresses.ts'
 import { createDevnetChain } from '../../../devnet/chain.ts'
@@ -13,6 +13,7 @@ import { callRoute } from '../../../support/call_route.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { findMismatches } from '../../../support/json_schema.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { createCode, deploy, transferCall } from '../../finance/token/balance/world.ts'
 import { allRows, countedClient, createPortfolio, e6, listing, type WireRow } from '../support.ts'
 
@@ -28,7 +29,7 @@ let borrower: Devnet
 let ethereumRpc: FaultyRpc
 let database: TestDatabase
 let nowSec: number
-const clock: Clock = { ...systemClock, now: () => nowSec * 1_000 }
+const clock: Clock = { ...slowClock, now: () => nowSec * 1_000 }
 
 beforeAll(async () => {
   database = await testDatabase()

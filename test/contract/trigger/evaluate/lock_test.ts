@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { openSession } from '../../../../src/db/connection/session.ts'
 import type { Database } from '../../../../src/db/database.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import {
   acquirePartition,
   commitBlock,
@@ -13,6 +12,7 @@ import type { Trigger } from '../../../../src/trigger/trigger.ts'
 import { createAccount } from '../../../support/account/scene.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { waitForLockWaits } from '../../../support/lock_waits.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { ARMED, chargeHourAt, createTrigger, deleteTrigger, updateTrigger } from '../../../support/trigger/scene.ts'
 
 let database: TestDatabase
@@ -23,7 +23,7 @@ let holder: Database
 
 beforeAll(async () => {
   database = await testDatabase()
-  const open = () => openSession({ url: database.url, applicationName: 'session', clock: systemClock })
+  const open = () => openSession({ url: database.url, applicationName: 'session', clock: slowClock })
   ;[committer, owner, holder] = await Promise.all([open(), open(), open()])
 }, 60_000)
 afterAll(async () => {

@@ -15,11 +15,11 @@ import { EXCHANGE, PROTOCOL } from '../../../../src/family/uniswap_v3/protocol.t
 import type { FinanceChain, FinanceClient } from '../../../../src/finance/chain.ts'
 import type { Steps } from '../../../../src/lib/async/cooperative.ts'
 import { createWork, type Work } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { type Log, silentLog } from '../../../../src/lib/log.ts'
 import { UNISWAP_V3 } from '../../../devnet/addresses.ts'
 import { withLensMode } from '../../lens_mode.ts'
-import { createHurriedClock } from '../../test_clock.ts'
+import { createHurriedClock, slowClock } from '../../test_clock.ts'
 
 /** The real manager of the devnet. */
 export const DEPLOYMENT: EnumerableDeployment = {
@@ -68,7 +68,7 @@ export function createTestReader(
   const reader = createPositionReader(EXCHANGE, {
     clients: new Map([[client.chain.id, withLensMode(client, mode)]]),
     deployments: new Map([[client.chain.id, deployments]]),
-    clock: systemClock,
+    clock: slowClock,
     ...others,
   })
   return placed(reader)

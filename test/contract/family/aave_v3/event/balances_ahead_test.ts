@@ -6,12 +6,12 @@ import type { Endpoint } from '../../../../../src/chain/rpc/client.ts'
 import { type LendingTarget, TOPICS } from '../../../../../src/family/aave_v3/event/log.ts'
 import { createBalanceReader } from '../../../../../src/family/aave_v3/read/stream.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { sharedAave } from '../../../../devnet/aave_v3/shared.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { readLogs, toTarget } from '../../../../support/family/aave_v3/event/support.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 import { waitFor } from '../../../../support/wait_for.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -29,7 +29,7 @@ beforeAll(async () => {
   upstream = await startFaultyRpc(devnet.rpcUrl)
   client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls: [upstream.url] }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
   target = toTarget(aave, 'main')
@@ -45,7 +45,7 @@ afterAll(async () => {
 
 /** Balances of a new reader, which may have begun to read those of some block. */
 async function readAt(block: number, begun?: number) {
-  const reader = createBalanceReader(systemClock)
+  const reader = createBalanceReader(slowClock)
   upstream.reset()
   if (begun !== undefined) {
     const read = (endpoint: Endpoint) => readBlock(endpoint, { chainId: target.chainId, number: BigInt(begun) }, never)

@@ -10,7 +10,6 @@ import { RAY } from '../../../../../src/finance/math/rate.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { MARKETS } from '../../../../devnet/aave_v3/addresses.ts'
 import type { AaveDevnet } from '../../../../devnet/aave_v3/mod.ts'
@@ -25,7 +24,7 @@ import { formatEvent, readLogs, readTruth, shown } from '../../../../support/fam
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock, createPatientClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock, slowClock } from '../../../../support/test_clock.ts'
 
 /** `LIFE_SEED=7 LIFE_STEPS=2000 bun test …` for a longer life. */
 const { LIFE_SEED = '1', LIFE_STEPS = '80' } = process.env
@@ -35,7 +34,7 @@ const MARKETS_ALIVE = (IS_FULL ? ['etherfi', 'v3_0'] : ['v3_0']) satisfies reado
 /** Blocks that the endpoint gives the logs of: the scan then has many parts. */
 const CAP = 25
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
-const stream = createLendingStream({ clock: systemClock })
+const stream = createLendingStream({ clock: slowClock })
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -60,7 +59,7 @@ beforeAll(async () => {
   const chain = createDevnetChain(devnet, { rpcUrls: [upstream.url], finality: { depth: 0 } })
   const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   closers.push(client.close)
-  const reader = createMarketReader(systemClock)
+  const reader = createMarketReader(slowClock)
   for (const market of MARKETS_ALIVE) {
     const deployment = { market, poolAddressesProvider: MARKETS[market].provider, startBlock: 0 }
     places.set(market, (await reader.read(client, deployment, createWork(AbortSignal.timeout(10_000)))).target)

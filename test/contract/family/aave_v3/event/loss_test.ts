@@ -8,7 +8,6 @@ import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/famil
 import { createHistory } from '../../../../../src/history/mod.ts'
 import type { HistoryLog } from '../../../../../src/history/stream.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { supplyCall, withdrawCall } from '../../../../devnet/aave_v3/calls.ts'
@@ -22,7 +21,7 @@ import { caseCount, IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type LogProxy, startLogProxy } from '../../../../support/family/aave_v3/event/log_proxy.ts'
 import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/family/aave_v3/event/support.ts'
-import { createPatientClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock, slowClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 3
@@ -68,7 +67,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   const rpcUrls = proxies.map(({ url }) => url)
   const client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH } }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
   const clients = new Map([[1, client]])
@@ -81,7 +80,7 @@ async function outcome(wallet: Address, proxies: readonly LogProxy[]): Promise<s
   })
   try {
     const subject = wallet.toLowerCase() as Hex
-    const stream = createLendingStream({ clock: systemClock })
+    const stream = createLendingStream({ clock: slowClock })
     const { storedTo } = await history.ensure({ stream, target, subject }, createWork(AbortSignal.timeout(20_000)))
     const asked = { target, stream: 'aave_v3_lending', wallet: subject, toBlock: storedTo, kinds: LENDING_EVENT_TYPES }
     const page = await readLendingEvents(database.db, { ...asked, skip: 0, max: 1_000 })

@@ -19,7 +19,7 @@ import { IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { createFamilyRoutes } from '../../../../support/family.ts'
 import { type Fault, type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createLenientClock } from '../../../../support/test_clock.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 /** Long enough that requests which do not wait for one another are all sent before the first is answered. */
@@ -69,7 +69,7 @@ function start(
   options: { readonly finality: Chain['finality']; readonly rpcUrls?: readonly string[]; readonly clock?: Clock },
   { db }: TestDatabase = database,
 ) {
-  const { finality, rpcUrls = [far.url], clock = createLenientClock() } = options
+  const { finality, rpcUrls = [far.url], clock = slowClock } = options
   const chain = createDevnetChain(devnet, { rpcUrls, finality })
   const client: EvmClient<FinanceChain> = createChainClient({ chain, clock, log: silentLog })
   closers.push(client.close)

@@ -9,7 +9,6 @@ import { readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import type { Route } from '../../../../../src/http/route/route.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { ASSETS, MARKETS } from '../../../../devnet/aave_v3/addresses.ts'
@@ -29,7 +28,7 @@ import { createFamilyRoutes } from '../../../../support/family.ts'
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 import { waitFor } from '../../../../support/wait_for.ts'
 
 const BUILD_LIMIT_MS = 120_000
@@ -92,7 +91,7 @@ beforeAll(async () => {
   history = createHistory({
     clients: new Map([[1, client]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })
@@ -298,7 +297,7 @@ test('an answer whose end would take too many requests names the final block, wh
   const young = createHistory({
     clients: new Map([[1, fresh]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'capped',
   })
@@ -356,7 +355,7 @@ test('prices already read are kept while the last one of a page is pending', asy
     block: { number: BigInt(blockNumber), timestampSec: BigInt(timestamp) },
   }))
   const { provider, oracle } = MARKETS.main
-  const prices = createPriceReader({ db: database.db, clock: systemClock })
+  const prices = createPriceReader({ db: database.db, clock: slowClock })
   const question = { source: { kind: 'aave_market', provider, oracle }, requests: wanted } as const
   const others = page.filter(({ blockNumber }) => blockNumber !== broken.blockNumber)
   const found = new Set(others.map((each) => `${each.blockNumber} ${each.asset.address}`))
@@ -419,7 +418,7 @@ test("without archive state, the rounds that the market's feed keeps give the or
       {
         source: { kind: 'aave_market', provider, oracle },
         tokens: [DAI],
-        clock: systemClock,
+        clock: slowClock,
         block: { number: BigInt(number), timestampSec: BigInt(header.timestamp) },
       },
       createWork(new AbortController().signal),
@@ -435,7 +434,7 @@ test('a wallet that never moved anything there is answered by its state, no logs
   const fresh = createHistory({
     clients: new Map([[1, client]]),
     db: other.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'fresh',
   })
@@ -471,7 +470,7 @@ test('with every third request limited, one list of events after the other is an
   const anew = createHistory({
     clients: new Map([[1, limited]]),
     db: database.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'limited',
   })

@@ -6,7 +6,6 @@ import { createLendingStream } from '../../../../../src/family/aave_v3/read/stre
 import { LENDING_EVENT_TYPES, readLendingEvents } from '../../../../../src/family/lending/lending_event.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import type { AaveHistory } from '../../../../devnet/aave_v3/history.ts'
 import type { AaveDevnet } from '../../../../devnet/aave_v3/mod.ts'
@@ -20,7 +19,7 @@ import { formatEvent, readLogs, readTruth, toTarget } from '../../../../support/
 import { capped } from '../../../../support/history/simulation/capped.ts'
 import { CAP_DIALECTS } from '../../../../support/history/simulation/endpoint.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createPatientClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, createPatientClock, slowClock } from '../../../../support/test_clock.ts'
 
 const BUILD_LIMIT_MS = 120_000
 const DEPTH = 8
@@ -28,7 +27,7 @@ const DEPTH = 8
 const CAP = 10
 const WINDOWS_A_PART = 4
 const [dialect] = CAP_DIALECTS as [(typeof CAP_DIALECTS)[number]]
-const stream = createLendingStream({ clock: systemClock })
+const stream = createLendingStream({ clock: slowClock })
 
 let devnet: Devnet
 let aave: AaveDevnet
@@ -58,7 +57,7 @@ beforeEach(async () => {
   database = await testDatabase()
   const client = createChainClient({
     chain: createDevnetChain(devnet, { rpcUrls: [upstream.url], finality: { depth: DEPTH } }),
-    clock: systemClock,
+    clock: createHurriedClock(),
     log: silentLog,
   })
   const clients = new Map([[1, client]])

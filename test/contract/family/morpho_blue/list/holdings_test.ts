@@ -3,12 +3,12 @@ import { type Address, parseAbi } from 'viem'
 import { createHoldingsReader } from '../../../../../src/family/morpho_blue/holdings.ts'
 import { createEnteredMarketsReader } from '../../../../../src/family/morpho_blue/read/entered_markets.ts'
 import { createPositionReader } from '../../../../../src/family/morpho_blue/read/read.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { TOKENS } from '../../../../devnet/addresses.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
 import type { MorphoDevnet } from '../../../../devnet/morpho_blue/mod.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { readHoldings } from '../../../../support/holdings.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 import { DEPLOYMENT } from '../support.ts'
 import { type Lister, readTruth, startLister } from './world.ts'
 
@@ -39,7 +39,7 @@ afterAll(async () => {
 function readWalletHoldings(wallet: Address, positionsMax?: number) {
   const { client, history } = lister
   const clients = new Map([[1, client]])
-  const reader = createPositionReader({ clients, deployments: new Map([[1, DEPLOYMENT]]), clock: systemClock })
+  const reader = createPositionReader({ clients, deployments: new Map([[1, DEPLOYMENT]]), clock: slowClock })
   const entered = createEnteredMarketsReader({ reader, history, db: database.db })
   const asked = { wallet, ...(positionsMax === undefined ? {} : { positionsMax }) }
   return readHoldings(createHoldingsReader({ reader, entered }), client, asked)

@@ -5,7 +5,6 @@ import { createFlowCheck } from '../../../../../src/family/liquidity/enumerable/
 import { positionSubject } from '../../../../../src/family/liquidity/position_history/position_flow.ts'
 import type { CompleteHistory, EnsureRequest, History, StreamTarget } from '../../../../../src/history/stream.ts'
 import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { addPancakeswapV3 } from '../../../../devnet/pancakeswap_v3/mod.ts'
 import {
@@ -21,6 +20,7 @@ import { caseCount } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { countedClient, DEPLOYMENT } from '../../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../../support/rpc.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 import { placeSecondManager, SECOND } from '../second_manager.ts'
 import { withoutPast, withShortRanges } from './endpoints.ts'
 import { flowsFromReceipts } from './receipts.ts'
@@ -209,7 +209,7 @@ describe('the check of stored flows against the manager', () => {
   test.each(['decrease', 'collect', 'increase'])('finds that a %s is not stored', async (kind) => {
     const { db } = await freshDatabase()
     const { tokenId, client } = await storedPosition(db, kind)
-    const { verify } = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
+    const { verify } = createFlowCheck({ stream: 'uniswap_v3_flow', clock: slowClock })
     const fromBlock = scene.flows.get(tokenId)?.[0]?.blockNumber ?? 0
     const toBlock = Number(scene.lives.blockNumber) - 15
     const part = { subject: positionSubject(tokenId), client, db, fromBlock, toBlock }
@@ -221,12 +221,12 @@ describe('the check of stored flows against the manager', () => {
         select min(block) from position_flow where token_id = $1 and kind = $2 and (amount0 > 0 or amount1 > 0))`,
       [String(tokenId), kind],
     )
-    const fresh = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
+    const fresh = createFlowCheck({ stream: 'uniswap_v3_flow', clock: slowClock })
     await expect(fresh.verify(place, part, work)).rejects.toThrow(/found that logs are missing in blocks/)
     const { rpcUrl, server } = withoutPast(scene.devnet.rpcUrl)
     try {
       const { client: forgetful } = countedClient(createDevnetChain(scene.devnet, { rpcUrls: [rpcUrl] }))
-      const unable = createFlowCheck({ stream: 'uniswap_v3_flow', clock: systemClock })
+      const unable = createFlowCheck({ stream: 'uniswap_v3_flow', clock: slowClock })
       await unable.verify(place, { ...part, client: forgetful }, work)
     } finally {
       await server.stop(true)

@@ -6,7 +6,6 @@ import type { PositionFlow } from '../../../../../src/family/liquidity/position_
 import { EXCHANGE } from '../../../../../src/family/uniswap_v3/protocol.ts'
 import type { Flow } from '../../../../../src/finance/math/pnl/flow.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import type { Rational } from '../../../../../src/lib/number/rational.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import { setFeedCall } from '../../../../devnet/contracts.ts'
@@ -15,6 +14,7 @@ import type { RouteTestAnswer } from '../../../../support/call_route.ts'
 import { caseCount } from '../../../../support/cases.ts'
 import { countedClient, DEPLOYMENT } from '../../../../support/family/uniswap_v3/support.ts'
 import { startFaultyRpc } from '../../../../support/rpc.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 import { askAbout, type PnlRoutes, type PnlScene, startPnlScene } from './scene.ts'
 import { computeTruths, type ExpectedPnl, type Truth } from './truth.ts'
 
@@ -210,7 +210,7 @@ test.each([
     const { client } = countedClient(createDevnetChain(devnet, { rpcUrls: [rpc.url] }))
     const read = () =>
       readPositionOrigin(
-        { client, deployment: DEPLOYMENT, first: question, clock: systemClock, poolKey: EXCHANGE.poolKey },
+        { client, deployment: DEPLOYMENT, first: question, clock: slowClock, poolKey: EXCHANGE.poolKey },
         patient,
       )
     const { value: told } = await read()

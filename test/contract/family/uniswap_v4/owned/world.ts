@@ -7,14 +7,13 @@ import type { UniswapV4Deployment } from '../../../../../src/family/uniswap_v4/t
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { createHistory, type HistoryService } from '../../../../../src/history/mod.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import type { Devnet } from '../../../../devnet/mod.ts'
 import { POSITION_MANAGER_ABI } from '../../../../devnet/uniswap_v4/abi.ts'
 import { UNISWAP_V4 } from '../../../../devnet/uniswap_v4/addresses.ts'
 import type { TestDatabase } from '../../../../support/database.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 import { createTestReader, DEPLOYMENT } from '../support.ts'
 
 /** Blocks that are not final. */
@@ -47,8 +46,8 @@ export function startLister(
   const chain = createDevnetChain(devnet, { rpcUrls, finality: { depth: DEPTH } })
   const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   const clients = new Map([[chain.id, client]])
-  const history = createHistory({ clients, db, clock: systemClock, log: silentLog, holder: crypto.randomUUID() })
-  const find = createOwnedFinder({ history, db, clock: systemClock, ...(waitMs !== undefined && { waitMs }) })
+  const history = createHistory({ clients, db, clock: slowClock, log: silentLog, holder: crypto.randomUUID() })
+  const find = createOwnedFinder({ history, db, clock: slowClock, ...(waitMs !== undefined && { waitMs }) })
   return {
     client,
     history,

@@ -4,13 +4,13 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import { createPriceReader } from '../../../../../src/finance/price/past/price_reader.ts'
 import type { PriceBlock } from '../../../../../src/finance/price/past/prices_at.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../../src/lib/error.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { type FaultyRpc, type SeenRequest, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, startFeeds } from './feeds.ts'
 
 const never = createWork(new AbortController().signal)
@@ -34,7 +34,7 @@ let usdFeeds: Readonly<Record<string, { readonly feed: `0x${string}`; readonly h
 const clients: EvmClient[] = []
 /** Time that passed apart from the machine's, milliseconds. */
 let skippedMs = 0
-const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + skippedMs }
+const clock: Clock = { ...slowClock, monotonicMs: () => slowClock.monotonicMs() + skippedMs }
 /** Time of the endpoints' clients. */
 const endpointClock = createHurriedClock()
 

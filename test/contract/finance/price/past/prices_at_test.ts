@@ -4,7 +4,6 @@ import { createChainClient, type EvmClient } from '../../../../../src/chain/evm/
 import type { FinanceChain } from '../../../../../src/finance/chain.ts'
 import { type HistoricalPriceOutcome, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { deployAll, withAddresses } from '../../../../devnet/aave_v3/deploy.ts'
 import { BANK, toWalletAddress } from '../../../../devnet/addresses.ts'
@@ -14,7 +13,7 @@ import { BLOCK_AGE_SEC_MAX } from '../../../../devnet/chain.ts'
 import { createRpc, type Rpc } from '../../../../devnet/rpc.ts'
 import { createSend, type Send } from '../../../../devnet/transaction.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi([
   'function transmit(int256 answer)',
@@ -145,7 +144,7 @@ async function pricesAt(
   tokens: readonly Address[],
 ) {
   const asked = { source: { kind: 'chain' }, tokens: tokens.map((token) => getAddress(token)), block: moment } as const
-  const outcomes = await readPricesAt(client, { ...asked, clock: systemClock }, never)
+  const outcomes = await readPricesAt(client, { ...asked, clock: slowClock }, never)
   return tokens.map((token) => outcomes.get(getAddress(token)))
 }
 

@@ -5,11 +5,10 @@ import type { ChainPrices } from '../../../../../src/finance/chain.ts'
 import { type PriceBlock, readPricesAt } from '../../../../../src/finance/price/past/prices_at.ts'
 import type { PriceSource } from '../../../../../src/finance/price/past/sources.ts'
 import { createWork } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { toWalletAddress } from '../../../../devnet/addresses.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../../support/rpc.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 import { type Feeds, feedsChain, type OracleTerms, startFeeds } from './feeds.ts'
 
 const HOUR_SEC = 3_600
@@ -53,7 +52,7 @@ async function ask({ asker = { kind: 'chain' }, tokens, block, prices = {}, isSh
   const chain = feedsChain([faulty.url], { usdFeeds: {}, stablecoins: [], ...prices })
   const client = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
   try {
-    const found = await readPricesAt(client, { source: asker, tokens, block, clock: systemClock }, never)
+    const found = await readPricesAt(client, { source: asker, tokens, block, clock: slowClock }, never)
     return tokens.map((token) => {
       const outcome = found.get(token)
       return outcome?.kind === 'price'

@@ -6,15 +6,15 @@ import type { PoolPriceOutcome } from '../../../../../src/finance/price/pool/poo
 import { readPoolPrices } from '../../../../../src/finance/price/pool/read_pool_prices.ts'
 import type { UsdPrice } from '../../../../../src/finance/price/price.ts'
 import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import type { Decimal } from '../../../../../src/lib/number/decimal.ts'
 import { TOKENS, UNISWAP_V3 } from '../../../../devnet/addresses.ts'
 import { BLOCK_AGE_SEC_MAX } from '../../../../devnet/chain.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 import { GENESIS_SEC, type Stage, type World } from './stage.ts'
 
 /** Time stands still for the client: only its budgets run. */
-const clock = { ...systemClock, now: () => GENESIS_SEC * 1_000 }
+const clock = { ...slowClock, now: () => GENESIS_SEC * 1_000 }
 const patient: Work = createWork(new AbortController().signal)
 export const QUOTES = [TOKENS.weth, TOKENS.usdc, TOKENS.dai] as const
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createRecorder } from '../../../../../src/chain/receipt/recorder.ts'
 import { computeLookAges } from '../../../../../src/finance/price/pool/read_past_blocks.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { toChainRecord, toPayloadRead } from '../../../../../src/receipt/payload.ts'
 import { createReplayer } from '../../../../../src/receipt/replay.ts'
 import { TOKENS } from '../../../../devnet/addresses.ts'
+import { slowClock } from '../../../../support/test_clock.ts'
 import { ask, askPrices, stageChain, stageClient } from './asked.ts'
 import { startStage, World } from './stage.ts'
 
@@ -102,7 +102,7 @@ describe('a receipt', () => {
     const stored = toChainRecord(JSON.parse(JSON.stringify(toPayloadRead(record))))
     expect(stored).toEqual(record)
     const replay = async (each: typeof record) => {
-      const replayer = createReplayer(each, { chain: stageChain(stage), clock: systemClock })
+      const replayer = createReplayer(each, { chain: stageChain(stage), clock: slowClock })
       return { replayer, outcomes: await askPrices(replayer.client, [token()]) }
     }
     const { replayer, outcomes } = await replay(stored)

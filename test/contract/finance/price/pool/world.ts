@@ -7,7 +7,6 @@ import type { ChainPrices, FinanceChain, FinanceClient } from '../../../../../sr
 import type { PoolPriceOutcome } from '../../../../../src/finance/price/pool/pool_price.ts'
 import { readPoolPrices } from '../../../../../src/finance/price/pool/read_pool_prices.ts'
 import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { BANK, TOKENS, UNISWAP_V3 } from '../../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../../devnet/artifacts.ts'
@@ -16,7 +15,7 @@ import { fundBank } from '../../../../devnet/contracts.ts'
 import type { Devnet } from '../../../../devnet/mod.ts'
 import type { Pool } from '../../../../devnet/uniswap_v3_calls.ts'
 import { withLensMode } from '../../../../support/lens_mode.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi(['function increaseObservationCardinalityNext(uint16 next)'])
 
@@ -89,7 +88,7 @@ export async function priced(
   return await withLensMode(client, way).read(
     async (endpoint, work) => {
       const block: Block = await readBlock(endpoint, { chainId: chain.id, number }, work)
-      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: systemClock }, work)
+      return await readPoolPrices({ endpoint, block }, { chain, tokens, clock: slowClock }, work)
     },
     { work: patient },
   )

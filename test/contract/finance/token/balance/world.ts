@@ -18,14 +18,13 @@ import type { FinanceChain, FinanceClient } from '../../../../../src/finance/cha
 import { type Balances, readBalances } from '../../../../../src/finance/token/balance/read_balances.ts'
 import { createSpamFilter } from '../../../../../src/finance/token/spam.ts'
 import { createWork, type Work } from '../../../../../src/lib/async/work.ts'
-import { systemClock } from '../../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../../src/lib/log.ts'
 import { BANK } from '../../../../devnet/addresses.ts'
 import { type OwnContract, ownCreationCode } from '../../../../devnet/artifacts.ts'
 import { createDevnetChain } from '../../../../devnet/chain.ts'
 import type { Devnet } from '../../../../devnet/mod.ts'
 import { withLensMode } from '../../../../support/lens_mode.ts'
-import { createHurriedClock } from '../../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../../support/test_clock.ts'
 
 const ABI = parseAbi([
   'function mint(address to, uint256 value)',
@@ -100,7 +99,7 @@ export function read(
     wallet,
     additional,
     classifyToken,
-    clock: systemClock,
+    clock: slowClock,
   }
   return withLensMode(client, way).read((endpoint, work) => readBalances({ endpoint, block }, question, work), {
     work: patient,
