@@ -4,12 +4,11 @@ import { settleBatch, voidBatch } from '../../../src/account/gate/settle.ts'
 import { readRequestLog } from '../../../src/account/request_log.ts'
 import { retentionJob } from '../../../src/account/retention.ts'
 import { type Database, SqlError } from '../../../src/db/database.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { createAccount, readBooks, settlement } from '../../support/account/scene.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { holdLock } from '../../support/held_lock.ts'
-import { settle } from '../../support/test_clock.ts'
+import { settle, slowClock } from '../../support/test_clock.ts'
 
 /** One round of the job. */
 function tendLog(days: number): Promise<unknown> {
@@ -27,7 +26,7 @@ let gate: AccountGate
 
 beforeAll(async () => {
   ;({ url, db } = await testDatabase())
-  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  gate = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
 }, 60_000)
 
 afterAll(() => gate.close(1_000), 60_000)

@@ -18,6 +18,7 @@ import { type Account, createAccount, readBooks, settlement } from '../../suppor
 import { createClient } from '../../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../../support/database.ts'
 import { fixtureRoutes } from '../../support/http/fixture.ts'
+import { slowClock } from '../../support/test_clock.ts'
 
 const PATH = '/v1/usage/logs'
 const DAY_MS = 86_400_000
@@ -29,7 +30,7 @@ let routes: readonly Route[]
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  gate = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   const aliases = new Map([
     ['amm_a', 'uniswap-v3'],
     ['lending_a', 'aave-v3'],
@@ -44,7 +45,7 @@ beforeAll(async () => {
     routes,
     aliases,
     gate,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     metrics: createMetrics(),
     hostNames: ['test.local'],

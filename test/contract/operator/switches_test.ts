@@ -4,7 +4,6 @@ import { type AccountGate, createGate } from '../../../src/account/gate/gate.ts'
 import { openDatabase } from '../../../src/db/connection/pool.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { FEATURES, type Feature } from '../../../src/http/route/route.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { listSwitches, type Switchboard, setSwitch } from '../../../src/operator/switches.ts'
 import { admitKey, createAccount, readBooks, settlement } from '../../support/account/scene.ts'
@@ -22,7 +21,7 @@ const gates: AccountGate[] = []
 async function openGate(over: Database, featuresOff: readonly Feature[] = []): Promise<AccountGate> {
   const gate = await createGate({
     db: over,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     journalDir: temporaryDirectory(),
     featuresOff,

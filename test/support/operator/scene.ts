@@ -21,6 +21,7 @@ import { startDeliveries } from '../../../src/trigger/mod.ts'
 import { type Answer, type ClientRequest, createClient } from '../client.ts'
 import { temporaryDirectory } from '../database.ts'
 import { parseSignedIn, type SignedIn } from '../signed_in.ts'
+import { slowClock } from '../test_clock.ts'
 
 export const TOKEN = 'the-operators-own-token'
 export const ORIGIN = 'http://test.local'
@@ -72,7 +73,7 @@ export async function openProcess(
   { log = silentLog, isWhole = false }: ProcessOptions = {},
 ): Promise<Process> {
   const config = readConfig({ CHAINS: '1', RPC_URL_1: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN, ...env }, () => '')
-  const clock = systemClock
+  const clock = slowClock
   const shared = { db, clock, log }
   const none = { clients: new Map(), solana: undefined, history: NO_HISTORY }
   const metrics = createMetrics()
@@ -88,7 +89,12 @@ export async function openProcess(
     () => ({ ...shared, ...none, holder: 'test' }),
     () => deliveries.services,
   )
-  const gate = await createGate({ ...shared, journalDir: temporaryDirectory(), featuresOff: config.featuresOff })
+  const gate = await createGate({
+    ...shared,
+    journalDir: temporaryDirectory(),
+    featuresOff: config.featuresOff,
+    jobs: { clock: systemClock },
+  })
   const app = createApp({
     routes,
     aliases: new Map(),

@@ -12,6 +12,7 @@ import { createLog, silentLog } from '../../../../src/lib/log.ts'
 import { type Account, createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
 import { waitForLockWaits } from '../../../support/lock_waits.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 import { addMany, createWebhook } from '../../../support/trigger/deliver/scene.ts'
 import { createTrigger } from '../../../support/trigger/scene.ts'
 import { waitFor } from '../../../support/wait_for.ts'
@@ -25,7 +26,7 @@ let waiter: Database
 beforeAll(async () => {
   database = await testDatabase()
   db = database.db
-  const open = () => openSession({ url: database.url, applicationName: 'session', clock: systemClock })
+  const open = () => openSession({ url: database.url, applicationName: 'session', clock: slowClock })
   ;[holder, waiter] = await Promise.all([open(), open()])
 }, 60_000)
 afterAll(async () => {
@@ -198,7 +199,7 @@ test('an answer whose charge will be voided is not replayed once its request gav
       return rows
     },
   }
-  const gate = await createGate({ db: losing, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const gate = await createGate({ db: losing, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   const { organizationId, caller } = await createAccount(db)
   const first = settlement(caller, { credits: 5 })
   const claim = (settlementId: string) => gate.claim({ organizationId, key: 'k', hash: 'h', settlementId })
@@ -225,7 +226,7 @@ test('keys that cannot be released fill no log', async () => {
         ? Promise.reject(new UnavailableError('The database does not answer'))
         : db.run(text, params, options),
   }
-  const gate = await createGate({ db: failing, clock: systemClock, log, journalDir: temporaryDirectory() })
+  const gate = await createGate({ db: failing, clock: slowClock, log, journalDir: temporaryDirectory() })
   await Promise.all(Array.from({ length: 500 }, (_, index) => gate.release(`s${index}`)))
   expect(lines.filter((line) => line.includes('Failed to release'))).toHaveLength(1)
   await gate.close(2_000)

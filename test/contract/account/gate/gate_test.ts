@@ -8,7 +8,6 @@ import { setOrganizationState, updateOrganization } from '../../../../src/accoun
 import { openDatabase } from '../../../../src/db/connection/pool.ts'
 import type { Database } from '../../../../src/db/database.ts'
 import type { Caller } from '../../../../src/http/exchange/gate.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createMetrics } from '../../../../src/lib/metrics.ts'
@@ -23,7 +22,7 @@ import {
 import { caseCount } from '../../../support/cases.ts'
 import { temporaryDirectory, testDatabase } from '../../../support/database.ts'
 import { holdLock } from '../../../support/held_lock.ts'
-import { settle } from '../../../support/test_clock.ts'
+import { settle, slowClock } from '../../../support/test_clock.ts'
 
 const ENDPOINT = 'GET /v1/test'
 
@@ -36,9 +35,9 @@ let otherGate: AccountGate
 
 beforeAll(async () => {
   ;({ url, db } = await testDatabase())
-  otherDb = openDatabase({ url, clock: systemClock, log: silentLog })
-  gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
-  otherGate = await createGate({ db: otherDb, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  otherDb = openDatabase({ url, clock: slowClock, log: silentLog })
+  gate = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
+  otherGate = await createGate({ db: otherDb, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
 }, 60_000)
 
 afterAll(async () => {
@@ -412,7 +411,7 @@ test('about a hundred refusals a second are logged, and each is answered', async
   const metrics = createMetrics()
   const flooded = await createGate({
     db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     journalDir: temporaryDirectory(),
     metrics,
@@ -446,7 +445,7 @@ test('invented keys cost no more than a thousand look-ups a second, and known ca
     },
   }
   const metrics = createMetrics()
-  const options = { db: counting, clock: systemClock, log: silentLog, journalDir: temporaryDirectory(), metrics }
+  const options = { db: counting, clock: slowClock, log: silentLog, journalDir: temporaryDirectory(), metrics }
   const asked = await createGate(options)
   admitted(await admitKey(asked, { key, endpoint: ENDPOINT }))
   const before = lookedUp
@@ -465,7 +464,7 @@ test('invented keys cost no more than a thousand look-ups a second, and known ca
 
 test('a process that has just started looks a key up once, however many requests come with it', async () => {
   const { key } = await createAccount(db)
-  const started = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const started = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   const kinds = await Promise.all(
     Array.from({ length: 3_000 }, async () => (await admitKey(started, { key, endpoint: ENDPOINT })).kind),
   )
@@ -534,7 +533,7 @@ test('a key that expires is unknown from that moment on, although it is cached',
         'requested_at_ms' in row ? { ...row, requested_at_ms: String(nowMs) } : row,
       ),
   }
-  const timed = await createGate({ db: told, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const timed = await createGate({ db: told, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   const seen: string[] = []
   for (; nowMs < expiresAt.getTime() + 2; nowMs++) seen.push((await admitKey(timed, { key, endpoint: null })).kind)
   expect(seen).toEqual(['admitted', 'admitted', 'unknown_key', 'unknown_key'])
@@ -546,7 +545,7 @@ test('a function that a newer program replaced answers 503, charges nothing, and
   const { key } = await createAccount(alone)
   const errors: string[] = []
   const log = { ...silentLog, error: ({ msg }: { msg: string }) => errors.push(msg) }
-  const old = await createGate({ db: alone, clock: systemClock, log, journalDir: temporaryDirectory() })
+  const old = await createGate({ db: alone, clock: slowClock, log, journalDir: temporaryDirectory() })
   await alone.run('drop function gate_admit', [])
   expect(await admitKey(old, { key, endpoint: null }).catch((error: unknown) => error)).toBeInstanceOf(UnavailableError)
   expect(errors).toEqual(['The database rejected a batch of admissions'])
@@ -566,10 +565,10 @@ test('slow reads of the same process keep no request waiting', async () => {
 })
 
 test('a closed gate has settled all submitted settlements', async () => {
-  const database = openDatabase({ url: (await testDatabase()).url, clock: systemClock, log: silentLog })
+  const database = openDatabase({ url: (await testDatabase()).url, clock: slowClock, log: silentLog })
   const closing = await createGate({
     db: database,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     journalDir: temporaryDirectory(),
   })

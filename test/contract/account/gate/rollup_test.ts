@@ -114,7 +114,13 @@ test('in another cluster, with other transaction ids, everything pending is coun
 test('a gate counts what it logged by itself, and what an earlier process left', async () => {
   const { caller, organizationId } = await createAccount(db)
   await settleBatch(db, [settlement(caller)])
-  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const gate = await createGate({
+    db,
+    clock: slowClock,
+    log: silentLog,
+    journalDir: temporaryDirectory(),
+    jobs: { clock: systemClock },
+  })
   await waitFor('what was left to be counted', async () => (await count('request_rollup_pending')) === 0)
   await gate.settle(settlement(caller))
   expect(await count('request_rollup_pending')).toBe(1)

@@ -8,7 +8,6 @@ import { openSession } from '../../../../src/db/connection/session.ts'
 import { SchemaError } from '../../../../src/db/database.ts'
 import { migrate } from '../../../../src/db/migrate.ts'
 import type { Migration } from '../../../../src/db/schema.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { admitKey, admitted, createAccount, readBooks, settlement } from '../../../support/account/scene.ts'
 import { type TestDatabase, temporaryDirectory, testDatabase } from '../../../support/database.ts'
@@ -43,7 +42,7 @@ afterAll(() => database.close(), 60_000)
 
 test('a restored database has every row of every table as it was, odd texts, nulls, bytes and microseconds included', async () => {
   const { db } = database
-  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const gate = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   const accounts = await Promise.all(Array.from({ length: 5 }, () => createAccount(db, { credits: 60 })))
   await Promise.all(
     accounts.flatMap(({ key, caller }, number) =>
@@ -142,7 +141,7 @@ test('a restored database has every row of every table as it was, odd texts, nul
     // What was restored goes on: the same key is admitted, and its window is primed anew.
     const again = await createGate({
       db: target.db,
-      clock: systemClock,
+      clock: slowClock,
       log: silentLog,
       journalDir: temporaryDirectory(),
     })
@@ -157,7 +156,7 @@ test('a backup that is made while requests are charged holds credits that add up
   const source = await testDatabase()
   const { db } = source
   const accounts = await Promise.all(Array.from({ length: 8 }, () => createAccount(db, { credits: 100_000 })))
-  const gate = await createGate({ db, clock: systemClock, log: silentLog, journalDir: temporaryDirectory() })
+  const gate = await createGate({ db, clock: slowClock, log: silentLog, journalDir: temporaryDirectory() })
   let charged = 0
   let done = false
   const clients = accounts.map(async ({ caller }) => {

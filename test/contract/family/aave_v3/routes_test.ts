@@ -87,7 +87,7 @@ function serviceOver(ids: readonly number[], { deployments, way }: Configuration
     routes,
     aliases: familyAliases(FAMILIES),
     gate,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     metrics: createMetrics(),
     publicUrl: undefined,

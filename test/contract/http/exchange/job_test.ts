@@ -18,6 +18,7 @@ import { createRequestIdGenerator } from '../../../../src/lib/request_id.ts'
 import { ageRateWindow, createAccount, readBooks } from '../../../support/account/scene.ts'
 import { createClient } from '../../../support/client.ts'
 import { temporaryDirectory, testDatabase } from '../../../support/database.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 /*
  * A caller that is no HTTP request, as a job is: there is no key, no `Request` and no header, and the same gate, prices
@@ -47,7 +48,7 @@ let app: App
 
 beforeAll(async () => {
   db = (await testDatabase()).db
-  const shared = { clock: systemClock, log: silentLog }
+  const shared = { clock: slowClock, log: silentLog }
   gate = await createGate({ ...shared, db, journalDir: temporaryDirectory() })
   app = createApp({
     ...shared,
