@@ -5,13 +5,13 @@ import { LENS_RUNTIME } from '../../../../src/chain/call/exit/lens_artifact.ts'
 import { type ExitStep, type ExitUnit, encodeUnits, type StepOutcome } from '../../../../src/chain/call/exit/step.ts'
 import { readLatestBlock } from '../../../../src/chain/evm/read_block.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { BANK, toWalletAddress } from '../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../devnet/artifacts.ts'
 import { createRpc, type Rpc } from '../../../devnet/rpc.ts'
 import { createSend, type Send } from '../../../devnet/transaction.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
-import { createTestClock } from '../../../support/test_clock.ts'
+import { createTestClock, slowClock } from '../../../support/test_clock.ts'
 
 const never = createWork(new AbortController().signal)
 const MOODS = [
@@ -70,7 +70,7 @@ const MINUTE_MS = 60_000
 
 async function execute(
   units: readonly ExitUnit[],
-  { as = wallet, lenders = [lender], clock = systemClock as Clock, limitMs = MINUTE_MS } = {},
+  { as = wallet, lenders = [lender], clock = slowClock as Clock, limitMs = MINUTE_MS } = {},
 ) {
   const block = await readLatestBlock(chain.endpoint, 1, never)
   const untilMs = clock.monotonicMs() + limitMs

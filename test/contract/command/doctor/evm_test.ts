@@ -3,11 +3,12 @@ import { LENS_ADDRESS } from '../../../../src/chain/call/bundle/bundle.ts'
 import { examineEvm } from '../../../../src/command/doctor/evm.ts'
 import type { FinanceChain } from '../../../../src/finance/chain.ts'
 import { createWork } from '../../../../src/lib/async/work.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { createRpc } from '../../../devnet/rpc.ts'
 import { useFaultyChain } from '../../../support/endpoint.ts'
 import type { SeenRequest } from '../../../support/rpc.ts'
+import { slowClock } from '../../../support/test_clock.ts'
 
 const BLOCKS = 1_500
 const faulty = useFaultyChain()
@@ -45,7 +46,7 @@ function chainAt(url: string, changes: Partial<FinanceChain> = {}): FinanceChain
 async function examined(options: { readonly chain?: Partial<FinanceChain>; readonly nowMs?: number } = {}) {
   const { rpc } = faulty
   const url = `${rpc.url}path-secret?key=query-secret`.replace('//', '//user:user-secret@')
-  const clock: Clock = { ...systemClock, now: () => options.nowMs ?? headMs + 4_000 }
+  const clock: Clock = { ...slowClock, now: () => options.nowMs ?? headMs + 4_000 }
   const findings = await examineEvm(chainAt(url, options.chain), 0, {
     clock,
     log: silentLog,

@@ -1,12 +1,12 @@
 import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../../src/chain/solana/client.ts'
 import { ORCA_WHIRLPOOL } from '../../../../src/family/orca_whirlpool/mod.ts'
 import type { Reply, Route } from '../../../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { callRoute, toRouteFailure } from '../../call_route.ts'
 import { createFamilyRoutes } from '../../family.ts'
 import type { SolanaDouble } from '../../solana.ts'
-import { createFixedClock } from '../../test_clock.ts'
+import { createFixedClock, slowClock } from '../../test_clock.ts'
 
 export const LIST = '/v1/positions/orca-whirlpool'
 export const SLOT_MS = 400
@@ -25,7 +25,7 @@ export function orcaStage(
   doubles: readonly SolanaDouble[],
   options: { readonly row?: object; readonly now?: Clock['now']; readonly clock?: Clock } = {},
 ) {
-  const { clock: given = systemClock, now = given.now } = options
+  const { clock: given = slowClock, now = given.now } = options
   const lines: string[] = []
   let passedMs = 0
   const clock: Clock = { ...given, now, monotonicMs: () => given.monotonicMs() + passedMs }

@@ -2,13 +2,13 @@ import { createSolanaClient, SOLANA_CHAIN_ID } from '../../../../src/chain/solan
 import { FAMILIES } from '../../../../src/family/mod.ts'
 import { createPriceMarket } from '../../../../src/finance/price/table/kamino.ts'
 import type { Reply } from '../../../../src/http/route/route.ts'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLog } from '../../../../src/lib/log.ts'
 import { portfolioRoutes } from '../../../../src/portfolio/mod.ts'
 import { callRoute, toRouteFailure } from '../../call_route.ts'
 import { createTestServices } from '../../family.ts'
 import type { SolanaDouble } from '../../solana.ts'
-import { createFixedClock } from '../../test_clock.ts'
+import { createFixedClock, slowClock } from '../../test_clock.ts'
 
 export const SLOT_MS = 400
 
@@ -78,7 +78,7 @@ export function portfolioStage(
   doubles: readonly SolanaDouble[],
   options: { readonly row?: object; readonly clock?: Clock } = {},
 ) {
-  const { clock: given = systemClock } = options
+  const { clock: given = slowClock } = options
   const lines: string[] = []
   let passedMs = 0
   const clock: Clock = { ...given, monotonicMs: () => given.monotonicMs() + passedMs }
