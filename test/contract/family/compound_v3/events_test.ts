@@ -267,7 +267,7 @@ async function watchEvents(wallets: readonly Hex[]) {
   const watcher = createWatcher({
     clients: new Map([[1, chain.client]]),
     deployments: new Map([[1, [deployment]]]),
-    clock: systemClock,
+    clock: slowClock,
   })
   const work = createWork(new AbortController().signal)
   const block = await readNewestBlock(chain.rpc, 1)

@@ -131,7 +131,7 @@ test('names are not served without Ethereum', async () => {
 test('a name in a request is 503 where Ethereum does not answer, with what to send in its place', async () => {
   const chain = createDevnetChain(devnet, { rpcUrls: ['http://127.0.0.1:9'] })
   const silent = createChainClient({ chain, clock: createHurriedClock(), log: silentLog })
-  const read = createWalletNameReader({ connect: () => ({ clients: new Map([[1, silent]]), clock: systemClock }) })
+  const read = createWalletNameReader({ connect: () => ({ clients: new Map([[1, silent]]), clock: slowClock }) })
   await expect(read(DEMO_NAME, patient)).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
     message: expect.stringMatching(
