@@ -10,10 +10,10 @@ import { attribute, getWorth, isPaid, type UnitExit } from './attribute.ts'
 const ROUNDS = 2
 /** Positions without debts that pay what is owed, the worthiest: all withdrawals are in one call. */
 const PAYERS_MAX = 20
-/** Steps of one call. */
-const STEPS_MAX = 255
-/** Tokens that may be lacking, each of which takes a call. */
+/** Tokens that may be lacking, each of which takes a call, and a step of all others. */
 const LACKING_MAX = 8
+/** Steps of one call, which holds 255, besides those that bring what is lacking. */
+const STEPS_MAX = 255 - LACKING_MAX
 /** Times that a smaller amount is looked for. */
 const TRIES_MAX = 4
 
