@@ -49,15 +49,16 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   return { kind: 'run', command, args }
 }
 
+const HELP = ['--help', '-h', 'help']
+
 /** Explains all commands, or those of one first word. Throws a usage error for words that name no command. */
 function explainGroup(words: readonly string[], commands: readonly Command[]): Invocation {
   const named = words.filter((word) => !word.startsWith('-') && word !== 'help')
   const [first = ''] = named
   const group = commands.filter(({ name }) => getFirstWord(name) === first)
-  if (named.length < words.length && named.length === 0) return { kind: 'help', text: formatOverview(commands) }
-  if (named.length < words.length && named.length === 1 && group.length > 0) {
-    return { kind: 'help', text: formatGroup(first, group) }
-  }
+  const isAsked = words.some((word) => HELP.includes(word))
+  if (isAsked && named.length === 0) return { kind: 'help', text: formatOverview(commands) }
+  if (isAsked && named.length === 1 && group.length > 0) return { kind: 'help', text: formatGroup(first, group) }
   const typed = words.slice(0, 2).join(' ')
   throw usageError(`Cannot find command "${typed}": ${suggestCommand(words, group.length > 0 ? group : commands)}`)
 }

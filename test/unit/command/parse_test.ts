@@ -60,6 +60,8 @@ describe('parseCommandLine()', () => {
     [['org', 'list', '--jso'], 'did you mean "--json"?'],
     [['org', 'create', 'x', '--rate-limt', '5'], 'did you mean "--rate-limit"?'],
     [['something'], 'expected one of serve, org create, org list'],
+    [['--port=8080'], 'Cannot find command "--port=8080"'],
+    [['org', '--json'], 'Cannot find command "org --json"'],
   ])('names what %p was probably meant to be', (argv, said) => {
     expect(() => parseCommandLine(argv, COMMANDS)).toThrow(said)
   })
