@@ -12,6 +12,8 @@ export interface RouteTestRequest {
   readonly body?: unknown
   /** Rows in place of a page, as for a table of the whole list. */
   readonly rows?: RouteRequest['rows']
+  /** Blocks at which a list began that goes on. */
+  readonly reads?: RouteRequest['reads']
 }
 
 /** The route's reply and price. */
@@ -30,7 +32,7 @@ const BUDGET_MS = 60_000
  */
 export async function callRoute(
   route: Route,
-  { params = {}, query = '', body, rows }: RouteTestRequest,
+  { params = {}, query = '', body, rows, reads }: RouteTestRequest,
   signal: AbortSignal = new AbortController().signal,
   untilMs: number = performance.now() + BUDGET_MS,
 ): Promise<RouteTestAnswer> {
@@ -38,6 +40,7 @@ export async function callRoute(
     parameters: () => readParameters(route.input, { params, query }),
     body: async () => ({ value: () => body }),
     rows,
+    reads,
   })
   const call = accepted.call()
   const answer = await call.read({

@@ -6,6 +6,7 @@ import type { Charge } from '../../http/route/charge.ts'
 import { createPagination } from '../../http/route/page.ts'
 import { defineRoute, type Route } from '../../http/route/route.ts'
 import type { Work } from '../../lib/async/work.ts'
+import { toAsOf } from '../moment.ts'
 import { LENDING_TOOLS } from '../tools.ts'
 import { LENDING_EVENT_TYPES } from './lending_event.ts'
 import { eventsOutput, presentEvent } from './present.ts'
@@ -70,10 +71,10 @@ export function eventsRoute<Target extends StreamTarget>(
     async read({ chain_id: chainId, market_id: market, ...query }, { work }) {
       return await events().read({ ...findMarket({ chainId, market }, work), ...query }, work)
     },
-    present: ({ events: rows, total, block }, { chain_id, page: number, limit: max }, { url }) => ({
+    present: ({ events: rows, total, block }, { page: number, limit: max }, { url }) => ({
       data: rows.map(presentEvent),
       pagination: createPagination({ page: number, limit: max, total, url }),
-      asOf: [{ chainId: chain_id, blockNumber: block.number }],
+      asOf: toAsOf([{ block }]),
     }),
   })
 }

@@ -13,6 +13,8 @@ import { noteUnwitnessed, type Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { PendingError, UnavailableError } from '../../lib/error.ts'
 import { groupBy } from '../../lib/group_by.ts'
+import type { PinnedRead } from '../../lib/pinned_list.ts'
+import { createBlockResolver, momentError } from '../moment.ts'
 import {
   LENDING_EVENT_TYPES,
   type LendingEvent,
@@ -44,6 +46,8 @@ interface EventsQuery<Target extends StreamTarget> {
   readonly type?: LendingEventType | undefined
   readonly page: number
   readonly limit: number
+  /** Blocks at which a list began that a cursor continues; absent: it begins at the newest. */
+  readonly reads?: readonly PinnedRead[] | undefined
 }
 
 /** One page of a wallet's events, newest first, and the number of all, as of a block. */
@@ -66,12 +70,21 @@ export function createEventReader<Target extends StreamTarget>(options: {
   const { stream, history, db, clock } = options
   const tokens = createTokenReader(clock)
   const prices = createPriceReader({ db, clock })
+  const { resolveBlock } = createBlockResolver(clock)
+
+  /** Finds the block at which a list began that goes on. Throws `CodedError` INVALID_PARAMETER if it was replaced. */
+  async function findBegin({ client, reads }: EventsQuery<Target>, work: Work): Promise<Block | undefined> {
+    if (reads === undefined) return undefined
+    const block = await resolveBlock(client, { reads }, work)
+    if (typeof block === 'string') throw momentError({ reads }, block)
+    return block
+  }
 
   /** Reads the page from the unfinalized tail, then the database; one statement returns coverage, total and rows. */
   async function readPage(
     { client, wallet, market, type, page, limit }: EventsQuery<Target>,
     target: Target,
-    ensured: CompleteHistory<LendingEvent>,
+    ensured: Pick<CompleteHistory<LendingEvent>, 'tail' | 'storedTo'>,
   ): Promise<{ readonly rows: readonly LendingEvent[]; readonly total: number }> {
     const kinds: readonly LendingEventKind[] = type === undefined ? LENDING_EVENT_TYPES : [type]
     const tail = ensured.tail
@@ -108,13 +121,18 @@ export function createEventReader<Target extends StreamTarget>(options: {
       const { client, pendingTarget } = query
       const subject = query.wallet.toLowerCase() as Hex
       const deferredTarget = { chainId: client.chain.id, read: async () => (await pendingTarget).target }
-      const [{ target, getSource }, ensured] = await Promise.all([
+      const upTo = query.reads?.find(({ chainId }) => chainId === client.chain.id)?.number
+      const [{ target, getSource }, ensured, begin = ensured.block] = await Promise.all([
         pendingTarget,
-        history.ensure({ stream, target: deferredTarget, subject }, work),
+        history.ensure({ stream, target: deferredTarget, subject, ...(upTo && { upTo: BigInt(upTo) }) }, work),
+        findBegin(query, work),
       ])
-      if (ensured.isUntouched) return { events: [], total: 0, block: ensured.block }
+      const block = begin.number < ensured.block.number ? begin : ensured.block
+      if (ensured.isUntouched) return { events: [], total: 0, block }
       if (!ensured.isAgreed) noteUnwitnessed(work, [client.chain.id])
-      const { rows, total } = await readPage(query, target, ensured)
+      const last = Number(block.number)
+      const tail = ensured.tail.filter((row) => row.block <= last)
+      const { rows, total } = await readPage(query, target, { tail, storedTo: Math.min(ensured.storedTo, last) })
       work.onTimeout(() => pricesPendingError(client))
       const timed = await addTimes(client, rows, work)
       const assets = [...new Set(timed.map(({ asset }) => asset))]
@@ -139,7 +157,7 @@ export function createEventReader<Target extends StreamTarget>(options: {
         if (outcome.kind === 'missing') throw missingPriceError(client, event, { ...token, reason: outcome.because })
         return { ...event, token, price: outcome.price }
       })
-      return { events, total, block: ensured.block }
+      return { events, total, block }
     },
   }
 }

@@ -20,7 +20,7 @@ import { BANK } from '../../../../devnet/addresses.ts'
 import { ownCreationCode } from '../../../../devnet/artifacts.ts'
 import { createDevnetChain, DEVNET_ROW } from '../../../../devnet/chain.ts'
 import { type Devnet, startDevnet } from '../../../../devnet/mod.ts'
-import { callRoute } from '../../../../support/call_route.ts'
+import { callRoute, type RouteTestRequest } from '../../../../support/call_route.ts'
 import { caseCount, IS_FULL } from '../../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../../support/database.ts'
 import { readTruth } from '../../../../support/family/aave_v3/event/support.ts'
@@ -141,10 +141,14 @@ async function transmitDai(answer: bigint): Promise<void> {
 }
 
 /** One page; while the history is read in the background, asks again as `Retry-After` says. */
-async function ask(wallet: string, query = ''): Promise<Awaited<ReturnType<typeof callRoute>>> {
+async function ask(
+  wallet: string,
+  query = '',
+  reads?: RouteTestRequest['reads'],
+): Promise<Awaited<ReturnType<typeof callRoute>>> {
   for (;;) {
     try {
-      return await callRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}${query}` })
+      return await callRoute(route, { params: { chain_id: '1' }, query: `wallet=${wallet}${query}`, reads })
     } catch (error) {
       if (!(error instanceof UnavailableError) || !error.message.includes('is being read')) throw error
       await Bun.sleep(error.retryAfterSec * 1_000)
@@ -286,6 +290,27 @@ test('an answer costs 1 credit, names its block and whose word it rests on, and 
   expect(reply.pagination).toMatchObject({ page: 2, limit: 2, total: truthAbout(wallet).length })
   expect(reply.pagination?.next_page).toContain('page=3')
   expect(reply.pagination?.prev_page).toContain('page=1')
+})
+
+test('a list that goes on is as of the block at which it began, and refused if that was replaced', async () => {
+  const [wallet] = past.wallets as [Address]
+  const wanted = truthAbout(wallet)
+  const toBlock = (text = '') => Number(text.split(' ')[0])
+  const final = Number(await aave.blockNumber()) - DEPTH
+  const young = wanted.findLast((text) => toBlock(text) > final)
+  const stored = wanted.filter((text) => toBlock(text) <= final)[1]
+  for (const number of [toBlock(young), toBlock(stored)]) {
+    const events = wanted.filter((text) => toBlock(text) <= number)
+    const { reply } = await ask(wallet, '&limit=25', [{ chainId: 1, number }])
+    expect([formatEvents(wallet, reply.data as WireEvent[]), reply.pagination?.total, reply.asOf]).toMatchObject([
+      events.slice(0, 25),
+      events.length,
+      [{ chainId: 1, blockNumber: BigInt(number) }],
+    ])
+    const { timestampSec = 0n } = reply.asOf?.[0] ?? {}
+    const replaced = [{ chainId: 1, number, timestampSec: Number(timestampSec) + 1 }]
+    await expect(ask(wallet, '', replaced)).rejects.toThrow('the list has changed since it began')
+  }
 })
 
 test('an answer whose end would take too many requests names the final block, where it ends', async () => {
