@@ -230,9 +230,14 @@ export function createHistoryRoutes({
       input: v.object({ ...subject, page, limit }),
       output: eventsOutput,
       charge: HISTORY_CHARGES.events,
-      async read({ chain_id, ...query }, { work }) {
-        const { target, startBlock } = await findPlace({ vault: query.vault, chain_id }, work)
-        return await history().readEvents({ client: target.client, startBlock, ...query }, work)
+      async read({ vault, wallet, chain_id, page: number, limit: max, ...began }, { work }) {
+        const { target: newest, startBlock } = await findPlace({ vault, chain_id }, work)
+        const options = { targets: [newest], moment: began, past: reader().past, work }
+        return await readAt(options, async ([target = newest]) => {
+          const { client, block } = target
+          const query = { client, vault, wallet, startBlock, block, page: number, limit: max }
+          return await history().readEvents(query, work)
+        })
       },
       present: ({ flows, tokens, total, block }, { page: number, limit: max }, { url }) => ({
         data: flows.map((flow) => presentEvent(flow, tokens)),

@@ -97,7 +97,7 @@ export function createVaultHistoryReader({
     const block = isEarlier ? query.block : ensured.block
     const tail = ensured.tail.filter((flow) => BigInt(flow.block) <= block.number)
     const storedTo = Math.min(ensured.storedTo, Number(block.number))
-    return { target, wallet: subject, block, storedTo, tail, finalTo: ensured.storedTo }
+    return { target, wallet: subject, block, newest: ensured.block, storedTo, tail, finalTo: ensured.storedTo }
   }
 
   /** What the vault answers at the block of an answer. Throws `UnavailableError`. */
@@ -197,11 +197,11 @@ export function createVaultHistoryReader({
      * complete, and naming the remedy if what moved cannot be valued.
      */
     async readEvents(
-      { page, limit, ...query }: Omit<LifeQuery, 'block'> & { readonly page: number; readonly limit: number },
+      { page, limit, ...query }: LifeQuery & { readonly page: number; readonly limit: number },
       work: Work,
     ): Promise<EventsRead> {
       const { client } = query
-      const { target, wallet, block, storedTo, tail, finalTo } = await ensure(query, work)
+      const { target, wallet, block, newest, storedTo, tail, finalTo } = await ensure(query, work)
       const skip = (page - 1) * limit
       const young = [...tail]
         .sort(oldestFirst)
@@ -219,7 +219,8 @@ export function createVaultHistoryReader({
             max: limit - young.length,
           })
       const { total, flows } = requireStored(client, stored)
-      const state = await readState(query, { block, shares: 0n }, work)
+      // A vault's asset stays, and endpoints keep the newest state longest.
+      const state = await readState(query, { block: newest, shares: 0n }, work)
       const asset = state.tokens.asset.address
       const valued = await valueFlows(query, { flows: [...young, ...flows], asset, finalTo }, work)
       return { tokens: state.tokens, flows: valued, total: total + tail.length, block }

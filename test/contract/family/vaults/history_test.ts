@@ -30,7 +30,7 @@ import { setFeedCall } from '../../../devnet/contracts.ts'
 import { createSend, type Send } from '../../../devnet/transaction.ts'
 import { vaultContracts } from '../../../devnet/vaults/compile.ts'
 import { REGISTRIES, recordCall } from '../../../devnet/vaults/record.ts'
-import { callRoute } from '../../../support/call_route.ts'
+import { callRoute, type RouteTestRequest } from '../../../support/call_route.ts'
 import { caseCount } from '../../../support/cases.ts'
 import { type TestDatabase, testDatabase } from '../../../support/database.ts'
 import { type ReplayNode, startReplayNode } from '../../../support/family/replay_node.ts'
@@ -239,12 +239,16 @@ function createCaller(
     db: db.db,
     history,
   })
-  const ask = async (name: 'pnl' | 'events', query: string, at: Address = vault) => {
+  const ask = async (
+    name: 'pnl' | 'events',
+    query: string,
+    { at = vault, reads }: { readonly at?: Address; readonly reads?: RouteTestRequest['reads'] } = {},
+  ) => {
     const route = routes.find(({ path }) => path.endsWith(`/:vault/${name}`))
     if (route === undefined) throw new Error('Cannot find the route')
     for (;;) {
       try {
-        return await callRoute(route, { params: { vault: at }, query: `chain_id=1&${query}` })
+        return await callRoute(route, { params: { vault: at }, query: `chain_id=1&${query}`, reads })
       } catch (error) {
         if (!(error instanceof UnavailableError) || !error.message.includes('is being read')) throw error
       }
@@ -350,6 +354,13 @@ test(
         .filter(({ type, block }) => type === 'deposit' && block <= (middle?.block ?? 0))
         .reduce((total, { assets }) => total + assets, 0n)
       expect(BigInt((reply.data as WirePnl).deposited.assets.raw)).toBe(sum)
+      // A list that goes on is as of the block at which it began.
+      const reads = [{ chainId: 1, number: middle?.block ?? 0 }]
+      const { reply: begun } = await ask('events', `wallet=${wallet}&limit=1`, { reads })
+      expect([begun.pagination?.total, begun.asOf?.[0]?.blockNumber]).toEqual([
+        own.filter(({ block }) => block <= (middle?.block ?? 0)).length,
+        BigInt(middle?.block ?? 0),
+      ])
     }
     await close()
   },
@@ -362,7 +373,7 @@ test(
     const { ask, close } = createCaller(database)
     const { reply } = await ask('pnl', `wallet=${toWalletAddress('stranger to vaults')}`)
     expect(reply.data).toMatchObject({ is_closed: true, pnl_raw: '0', pnl_usd: '0.000000', shares: { raw: '0' } })
-    await expect(ask('pnl', `wallet=${HERMIT}`, ASSET)).rejects.toThrow('expected a vault of the table of chain 1')
+    await expect(ask('pnl', `wallet=${HERMIT}`, { at: ASSET })).rejects.toThrow('expected a vault of the table of chain 1')
     await close()
   },
   LIMIT_MS,
