@@ -15,6 +15,8 @@ import type { Clock } from '../lib/clock.ts'
 /** Pause between rounds, and after a search that found nothing, milliseconds. */
 const EVERY_MS = 60_000
 const AGAIN_MS = 3_600_000
+/** Deployments that wait for their search: callers name some of them, such as vaults that a factory made. */
+const WANTED_MAX = 1_000
 /** A first block must be at least so old, seconds: older blocks are final on every chain. */
 const SETTLED_SEC = 86_400n
 
@@ -30,6 +32,8 @@ interface FirstBlocksOptions {
   readonly clock: Clock
   /** Decides what is old enough to be final. @default the database's */
   readonly serverTime?: ServerTime
+  /** @default {1,000} */
+  readonly wantedMax?: number
 }
 
 /** First blocks of deployments whose configuration names none. */
@@ -40,7 +44,8 @@ export type FirstBlocks = ReturnType<typeof createFirstBlocks>
  * bisecting at an endpoint that has the past, and stored once two endpoints agree that the deployment stands at the
  * block and not at the one before it. With one endpoint nothing is stored: each read asks it again.
  */
-export function createFirstBlocks({ db, clock, serverTime = createServerTime({ db, clock }) }: FirstBlocksOptions) {
+export function createFirstBlocks(options: FirstBlocksOptions) {
+  const { db, clock, serverTime = createServerTime({ db, clock }), wantedMax = WANTED_MAX } = options
   const finder = createBlockFinder(clock)
   const found = new Map<string, bigint>()
   const wanted = new Map<string, Wanted>()
@@ -78,11 +83,14 @@ export function createFirstBlocks({ db, clock, serverTime = createServerTime({ d
   return {
     /** The first block of a deployment, if it was found. */
     get: (chainId: number, probe: StandingProbe): bigint | undefined => found.get(getKey(chainId, probe)),
-    /** Has the first block of a deployment searched. */
+    /** Has the first block of a deployment searched, in place of the one that has waited longest if too many do. */
     want(client: ChainClient, probe: StandingProbe): void {
       const { id, rpcUrls } = client.chain
       const key = getKey(id, probe)
-      if (rpcUrls.length >= QUORUM && !found.has(key) && !wanted.has(key)) wanted.set(key, { client, probe, fromMs: 0 })
+      if (rpcUrls.length < QUORUM || found.has(key) || wanted.has(key)) return
+      const [oldest] = wanted.keys()
+      if (oldest !== undefined && wanted.size >= wantedMax) wanted.delete(oldest)
+      wanted.set(key, { client, probe, fromMs: 0 })
     },
     /** Loads what is stored, searches what is wanted, and returns the pause until the next round, milliseconds. */
     async round(signal: AbortSignal): Promise<number> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { Address } from 'viem'
+import { type Address, numberToHex } from 'viem'
 import type { PinnedBlock } from '../../../src/chain/block.ts'
 import { createChainClient, type EvmClient } from '../../../src/chain/evm/evm_client.ts'
 import { readBlock } from '../../../src/chain/evm/read_block.ts'
@@ -106,6 +106,17 @@ test('a past read has the first block searched, which later reads take from the 
   expect(rpcs.flatMap(({ counts }) => [...counts])).toEqual([])
   // Another question about the contract is not answered.
   expect(restarted.get(1, { ...PROBE, getters: ['0x01'] })).toBeUndefined()
+})
+
+test('of more deployments than may wait, the newest are searched, and the others once they are asked for again', async () => {
+  const serverTime = async () => GENESIS_SEC + 100_000
+  const firstBlocks = createFirstBlocks({ db: database.db, clock, serverTime, wantedMax: 2 })
+  const client = createClient(2)
+  const others: readonly Address[] = [1, 2].map((number) => numberToHex(0xdead00 + number, { size: 20 }))
+  for (const contract of [CONTRACT, ...others]) firstBlocks.want(client, { contract, getters: [] })
+  await firstBlocks.round(never.signal)
+  expect(firstBlocks.get(1, PROBE)).toBeUndefined()
+  expect(await search(firstBlocks, 2)).toBe(BigInt(DEPLOYED_AT))
 })
 
 test('one endpoint alone stores nothing, and neither do two of which one hides the contract', async () => {
