@@ -45,6 +45,7 @@ import {
   tipPendingError,
 } from './follow/failure.ts'
 import { createFollower, type Follower } from './follow/follower.ts'
+import { createFollowerPool } from './follow/pool.ts'
 import { type AdaptiveLogSource, createAdaptiveLogSource, type FinalBlock } from './logs/reader.ts'
 import { createLogSource } from './logs/source.ts'
 import type { HistoryRecorder, WorkingHistory } from './metrics.ts'
@@ -95,8 +96,7 @@ export function createHistory(options: {
   const tailReader = createTailReader(clock)
   const issues = createHistoryIssues(clock)
   const sources = new Map<number, readonly AdaptiveLogSource[]>()
-  const followers = new Map<string, Follower<never>>()
-  const names = new Map<string, Omit<WorkingHistory, 'blocksLeft'>>()
+  const followers = createFollowerPool()
 
   function requireClient({ chainId }: Pick<StreamTarget, 'chainId'>): ChainClient {
     const client = clients.get(chainId)
@@ -130,10 +130,8 @@ export function createHistory(options: {
     stream: Stream<Row, Target>,
     target: Target,
   ): Follower<Target> {
-    const key = `${stream.name}:${target.chainId}:${target.contract}`
     const { id } = client.chain
-    const follower: Follower<Target> =
-      followers.get(key) ??
+    return followers.use({ chainId: target.chainId, stream: stream.name, contract: target.contract }, () =>
       createFollower({
         stream,
         target,
@@ -145,10 +143,8 @@ export function createHistory(options: {
         log,
         onStored: (blocks) => recorder?.recordStored(id, blocks),
         onHealed: (logs) => recorder?.recordHealed(id, logs),
-      })
-    followers.set(key, follower)
-    names.set(key, { chainId: target.chainId, stream: stream.name, contract: target.contract })
-    return follower
+      }),
+    )
   }
 
   /**
@@ -296,12 +292,11 @@ export function createHistory(options: {
     getIssues: issues.listRecent,
     listProgress: coverage.listProgress,
     listActive: () =>
-      [...names].flatMap(([key, name]) => {
-        const blocksLeft = followers.get(key)?.scanBlocksLeft
+      followers.list().flatMap(({ name, follower: { scanBlocksLeft: blocksLeft } }) => {
         return blocksLeft === undefined ? [] : [{ ...name, blocksLeft }]
       }),
     async close() {
-      await Promise.all([...followers.values()].map((follower) => follower.close()))
+      await Promise.all(followers.list().map(({ follower }) => follower.close()))
     },
   }
 }

@@ -67,6 +67,8 @@ export interface Follower<Target extends StreamTarget> {
   findFailure(subject: Hex | null): UnavailableError | undefined
   /** Remaining blocks of the global scan; undefined while no scan runs. */
   readonly scanBlocksLeft: number | undefined
+  /** True while no request waits and nothing is read. */
+  readonly isIdle: boolean
   /** Stops all work; parts under way are not stored. */
   close(): Promise<void>
 }
@@ -345,6 +347,9 @@ export function createFollower<Row, Target extends StreamTarget>(
     findFailure: (subject) => entries.get(subject)?.failure,
     get scanBlocksLeft() {
       return isScanning ? scanBlocksLeft : undefined
+    },
+    get isIdle() {
+      return tasks.size === 0 && schedulerRun === undefined && ![...entries.values()].some(({ isAwaited }) => isAwaited)
     },
     async close() {
       closeController.abort()
