@@ -38,7 +38,7 @@ export function portfolioScenarios({ wallets: { provider } }: Devnet): readonly 
     ...refused('a chain that is not served', 'chain_id=5', /\(1, 101\)/),
     ...refused('Solana for an EVM wallet', 'chain_id=101', 'expected an EVM chain for an EVM wallet'),
     ...refused('a flag in other words', 'allow_partial=yes', 'expected true or false'),
-    ...refused('a mistyped name', 'include_unlistd=true', 'the nearest is "include_unlisted"'),
+    ...refused('a mistyped name', 'include_unlistd=true', 'did you mean "include_unlisted"?'),
     ...[
       { name: 'a kind that does not exist', query: 'kind=debt', says: '"kind"' },
       { name: 'a flag for counted in other words', query: 'counted=1', says: '"counted"' },
