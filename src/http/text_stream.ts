@@ -43,8 +43,7 @@ interface TextEncoding {
 }
 
 function createPlainEncoder(): TextEncoding {
-  const encoder = new TextEncoder()
-  return { encode: async (text) => encoder.encode(text), end: async () => new Uint8Array(), leave() {} }
+  return { encode: async (text) => Buffer.from(text), end: async () => new Uint8Array(), leave() {} }
 }
 
 function createGzipEncoder(): TextEncoding {
