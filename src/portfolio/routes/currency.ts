@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isNow, type Moment } from '../../family/moment.ts'
+import type { Moment } from '../../family/moment.ts'
 import { addCurrencyFields, getMarket, presentRate } from '../../finance/currency/convert.ts'
 import type { ExchangeRate, RateReader } from '../../finance/currency/rate.ts'
 import type { MidnightRates } from '../../finance/currency/rates_at_midnights.ts'
@@ -53,7 +53,8 @@ export async function readRate(
       ...(exits && { block: exits.past ?? exits.block }),
     })),
     unread: unread.map((each) => each.chainId),
-    isDated: !isNow(query),
+    // A list that goes on has the heartbeats with which it began.
+    isDated: query.at_block !== undefined || query.at_time !== undefined,
   }
   return await rates().read(query.currency, answer, work)
 }
