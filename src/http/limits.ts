@@ -21,6 +21,8 @@ export const PAGE_LIMIT_DEFAULT = 10
 export const TABLE_PIECE_ROWS = 40 * PAGE_LIMIT_MAX
 /** Most rows of such a table. */
 export const TABLE_ROWS_MAX = 100 * TABLE_PIECE_ROWS
+/** Longest time in which pieces of a table are begun, however slowly its reader takes them. */
+export const TABLE_MS_MAX = 30 * 60_000
 /** Longest idempotency key. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255
 /** Longest bearer token. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { TABLE_PIECE_ROWS, TABLE_ROWS_MAX } from '../limits.ts'
+import { TABLE_MS_MAX, TABLE_PIECE_ROWS, TABLE_ROWS_MAX } from '../limits.ts'
 import type { PreparedAnswer } from '../respond.ts'
 import { formatRemark } from '../route/csv.ts'
 import { type CursorPlace, findPlace } from '../route/cursor.ts'
@@ -59,7 +59,7 @@ async function* readTableRest(table: LongTable, services: TableServices): AsyncG
   let { link } = table.head
   for (let page = 2; link !== undefined; page++) {
     const rows = (page - 1) * TABLE_PIECE_ROWS
-    const answer = findEnd(rows, services) ?? (await readPiece({ table, link, page }, services))
+    const answer = findEnd(rows, table.exchange, services) ?? (await readPiece({ table, link, page }, services))
     if (typeof answer === 'string' || answer.status !== 200) {
       if (table.exchange.signal.aborted) return
       const reason = typeof answer === 'string' ? answer : getMessage(answer)
@@ -72,8 +72,10 @@ async function* readTableRest(table: LongTable, services: TableServices): AsyncG
 }
 
 /** Says why a table has no rows behind so many, whatever its list has; undefined if it may. */
-function findEnd(rows: number, { isStopping }: TableServices): string | undefined {
+function findEnd(rows: number, { startedMs }: Exchange, { clock, isStopping }: TableServices): string | undefined {
   if (rows >= TABLE_ROWS_MAX) return `No table has more than ${TABLE_ROWS_MAX}`
+  if (clock.monotonicMs() - startedMs >= TABLE_MS_MAX)
+    return `No table takes more than ${TABLE_MS_MAX / 60_000} minutes`
   return isStopping() ? 'The service stops' : undefined
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createGunzip } from 'node:zlib'
-import { TABLE_PIECE_ROWS, TABLE_ROWS_MAX } from '../../../../src/http/limits.ts'
+import { TABLE_MS_MAX, TABLE_PIECE_ROWS, TABLE_ROWS_MAX } from '../../../../src/http/limits.ts'
 import { noteUnwitnessed } from '../../../../src/lib/async/work.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { createClient } from '../../../support/client.ts'
@@ -148,6 +148,11 @@ describe('the table of a whole list', () => {
         }
       },
     ],
+    [
+      'its reader takes too long',
+      'No table takes more than 30 minutes',
+      ({ clock }: Fixture) => clock.advance(TABLE_MS_MAX),
+    ],
     ['the service stops', 'The service stops', ({ app }: Fixture) => app.drain()],
     [
       'its organization is suspended',
@@ -165,7 +170,7 @@ describe('the table of a whole list', () => {
     const fixture = createLongFixture()
     const { reader } = await openTable(fixture)
     await reader.read()
-    happen(fixture)
+    await happen(fixture)
     const text = new TextDecoder().decode((await reader.read()).value)
     expect(findRemark(text)).toStartWith(`Ends after ${TABLE_PIECE_ROWS} of ${TOTAL} rows. `)
     expect(findRemark(text)).toContain(says)
