@@ -85,10 +85,11 @@ async function readPiece(
 ): Promise<PreparedAnswer> {
   const { exchange, head: tableHead, createInput } = table
   const { clock, run, createSettlementId } = services
-  const startedMs = clock.monotonicMs()
   const admission = admit(exchange, services)
   // The exchange answers its failure.
   await admission.catch(() => {})
+  // A wait for the rate window is no latency of the service.
+  const startedMs = clock.monotonicMs()
   if (exchange.signal.aborted) return CALLER_LEFT
   const place = toPlace(exchange, link)
   const rows = { page, limit: TABLE_PIECE_ROWS }

@@ -192,6 +192,8 @@ describe('the table of a whole list', () => {
     time.ms += 1_000
     await clock.advance(1_000)
     expect(listIds(new TextDecoder().decode((await third).value))).toEqual(range(2 * TABLE_PIECE_ROWS + 1, TOTAL))
+    // The wait is no latency of the service.
+    expect(gate.rows.at(-1)?.latencyMs).toBe(0)
   })
 
   test('waits no longer once its caller has left, and logs nothing of it', async () => {
