@@ -118,8 +118,14 @@ function toPlace({ match, path }: Exchange, link: string): CursorPlace {
   return { ...place, query: query.toString() }
 }
 
-/** Admits a piece as a request, once the rate window has a place for it. Throws as `Gate.admit`, and if the caller leaves. */
-async function admit({ principal, match, signal }: Exchange, { gate, clock }: TableServices): Promise<Admission> {
+/**
+ * Admits a piece as a request, once the rate window has a place for it or the service stops. Throws as `Gate.admit`, and if
+ * the caller leaves.
+ */
+async function admit(
+  { principal, match, signal }: Exchange,
+  { gate, clock, isStopping }: TableServices,
+): Promise<Admission> {
   if (principal === undefined || match.kind !== 'endpoint') return { kind: 'unknown_key' }
   const { name: endpoint, features } = match.endpoint
   for (let tries = 1; ; tries++) {
@@ -127,6 +133,8 @@ async function admit({ principal, match, signal }: Exchange, { gate, clock }: Ta
     const isEarly = admission.kind === 'refused' && admission.code === 'RATE_LIMIT_EXCEEDED'
     if (!isEarly || tries === ADMISSIONS_MAX) return admission
     await clock.sleep(Math.max(1, admission.rateLimit.waitMs), signal)
+    // A stop waits for requests under way, not for this one.
+    if (isStopping()) return admission
   }
 }
 

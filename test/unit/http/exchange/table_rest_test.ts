@@ -212,6 +212,27 @@ describe('the table of a whole list', () => {
     expect([gate.rows.length, lines.length - logged, waiting - clock.pending]).toEqual([2, 0, 1])
   })
 
+  test('waits no longer once the service stops, and is charged for nothing more', async () => {
+    const fixture = createLongFixture()
+    const { app, gate, time, clock } = fixture
+    Object.assign(gate.organizations.get('slow') ?? {}, { credits: 10_000n })
+    const { reader } = await openTable(fixture, { key: 'slow' })
+    await reader.read()
+    await reader.read()
+    const third = reader.read()
+    await settle()
+    app.drain()
+    time.ms += 1_000
+    await clock.advance(1_000)
+    const text = new TextDecoder().decode((await third).value)
+    expect(findRemark(text)).toStartWith(`Ends after ${2 * TABLE_PIECE_ROWS} of ${TOTAL} rows. `)
+    expect(gate.rows.map(({ status, creditsCharged }) => [status, creditsCharged])).toEqual([
+      [200, 2_000],
+      [200, 2_000],
+      [429, 0],
+    ])
+  })
+
   test('ends at its first piece with an idempotency key, repeated as it was, and leads on by a cursor', async () => {
     const { app, gate } = createLongFixture()
     const call = createClient(app.handler)
