@@ -2,11 +2,10 @@ import { type Hex, toFunctionSelector } from 'viem'
 import { type ReturnData, readMulticall } from '../../chain/call/many/multicall.ts'
 import { tryDecodeUint } from '../../chain/call/words.ts'
 import { readLatestBlock } from '../../chain/evm/read_block.ts'
-import type { ChainClient } from '../../chain/rpc/client.ts'
+import { type ChainClient, ContractUnresponsiveError } from '../../chain/rpc/client.ts'
 import { createCache } from '../../lib/async/cache.ts'
 import type { Work } from '../../lib/async/work.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { UpstreamError } from '../../lib/error.ts'
 import { decodeTokenText, TEXT_BYTES_MAX, toTokenDisplayText } from './text.ts'
 
 export interface TokenFacts {
@@ -67,7 +66,8 @@ function toText(answer: ReturnData): string {
 function toDecimals(answer: ReturnData, token: Hex): number {
   const decimals = tryDecodeUint(answer)
   if (decimals === undefined || decimals > DECIMALS_MAX) {
-    throw new UpstreamError(`Cannot read the decimals of token ${token}: it returns no uint8`)
+    // Any account makes such a token, so no endpoint is blamed.
+    throw new ContractUnresponsiveError(`token ${token} does not tell its decimals: it returns no uint8`)
   }
   return Number(decimals)
 }

@@ -379,6 +379,28 @@ test(
   LIMIT_MS,
 )
 
+test(
+  'a vault of a token without decimals is refused by itself, and no endpoint is blamed',
+  async () => {
+    const { ask, close } = createCaller(database)
+    const ready = await ask('pnl', `wallet=${HERMIT}`)
+    const snapshot = await chain.rpc.call('evm_snapshot')
+    await chain.rpc.call('anvil_setCode', ASSET, '0x60006000fd')
+    const { ask: askAnew, close: closeAnew } = createCaller(database)
+    // More often than an endpoint may fail.
+    for (let count = 0; count < 6; count++) {
+      await expect(askAnew('pnl', `wallet=${HERMIT}`)).rejects.toThrow(
+        `because token ${ASSET.toLowerCase()} does not tell its decimals`,
+      )
+    }
+    await chain.rpc.call('evm_revert', snapshot)
+    expect((await askAnew('pnl', `wallet=${HERMIT}`)).reply.data).toEqual(ready.reply.data)
+    await closeAnew()
+    await close()
+  },
+  LIMIT_MS,
+)
+
 /** All logs that the vault's filters find for a wallet, and the receipts of their transactions. */
 async function readLogs(wallet: Address) {
   const target = { chainId: 1, contract: vault.toLowerCase() as Hex, startBlock: 0 }
