@@ -22,6 +22,8 @@ export interface ValuedAmount {
 export interface VaultPnl extends Readonly<Record<FlowKind, ValuedAmount & { readonly shares: bigint }>> {
   readonly worth: ValuedAmount
   readonly pnl: ValuedAmount
+  /** Why US dollars are undefined somewhere: the first missing price, words after "because"; undefined if none is. */
+  readonly missing: string | undefined
 }
 
 /**
@@ -49,7 +51,9 @@ export function computePnl(flows: readonly ValuedFlow[], options: ValueOptions &
   const got = [worth, kinds.withdraw, kinds.send].reduce(add)
   const paid = [kinds.deposit, kinds.receive].reduce<ValuedAmount>(add, { assets: 0n, usd: ZERO })
   const usd = got.usd && paid.usd && subtractRational(got.usd, paid.usd)
-  return { ...kinds, worth, pnl: { assets: got.assets - paid.assets, usd } }
+  const amounts = [...flows, { assets: options.worth, price: options.price }].filter(({ assets }) => assets > 0n)
+  const [missing] = amounts.flatMap(({ price }) => ('because' in price ? price.because : []))
+  return { ...kinds, worth, pnl: { assets: got.assets - paid.assets, usd }, missing }
 }
 
 interface ValueOptions {

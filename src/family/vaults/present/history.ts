@@ -126,7 +126,7 @@ export function presentEvent(flow: ValuedFlow, tokens: VaultTokens): PresentedEv
 
 /** Profit and loss as answers show it. */
 export function presentPnl(
-  { tokens, shares: own, pnl: sums, missing, block }: PnlRead,
+  { tokens, shares: own, pnl: sums, block }: PnlRead,
   wallet: PresentedPnl['wallet'],
 ): PresentedPnl {
   const presentKind = (kind: (typeof FLOW_KINDS)[number]) => ({
@@ -148,7 +148,7 @@ export function presentPnl(
     pnl_raw: String(sums.pnl.assets),
     pnl_amount: formatExact(sums.pnl.assets, tokens.asset.decimals),
     pnl_usd: formatOrNull(sums.pnl.usd),
-    usd_missing: missing ?? null,
+    usd_missing: sums.missing ?? null,
     is_closed: own === 0n,
   }
 }

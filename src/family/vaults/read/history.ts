@@ -58,8 +58,6 @@ export interface PnlRead {
   readonly tokens: VaultTokens
   readonly shares: bigint
   readonly pnl: VaultPnl
-  /** The first missing price, words after "because"; undefined if none is. */
-  readonly missing: string | undefined
   readonly block: PinnedBlock
 }
 
@@ -249,10 +247,7 @@ export function createVaultHistoryReader({
       const [now] = await prices.pricesAt(client, { source: { kind: 'chain' }, requests: [request] }, work)
       const price = now?.kind === 'price' ? now.price : { because: now?.because ?? 'no source of its price was asked' }
       const pnl = computePnl(valued, { worth: state.worth, decimals: state.tokens.asset.decimals, price })
-      const gaps = [...valued.map((flow) => flow.price), price].flatMap((each) =>
-        'because' in each ? each.because : [],
-      )
-      return { tokens: state.tokens, shares, pnl, missing: pnl.pnl.usd === undefined ? gaps[0] : undefined, block }
+      return { tokens: state.tokens, shares, pnl, block }
     },
   }
 }
