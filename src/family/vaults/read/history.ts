@@ -13,6 +13,7 @@ import { CodedError, PendingError, UnavailableError } from '../../../lib/error.t
 import { groupBy } from '../../../lib/group_by.ts'
 import type { FamilyServices } from '../../contract.ts'
 import { foldShares, type VaultFlow } from '../event/flow.ts'
+import { NO_HOLDER } from '../event/log.ts'
 import { computePnl, type ValuedFlow, type VaultPnl } from '../event/pnl.ts'
 import { readFlows, readFlowsPage } from './flows.ts'
 import { BALANCE_OF, createVaultStream, NAME } from './stream.ts'
@@ -27,6 +28,9 @@ const INCOMPLETE_RETRY_SEC = 5
 const BLOCKS_AT_ONCE = 8
 /** Flows whose worths and prices are read before the next ones: a caller who leaves finds them on the retry. */
 const PIECE_FLOWS = 100
+
+const NO_WALLET =
+  'Cannot read parameter "wallet": expected an address that can have shares, got the zero address, from which shares are made'
 
 /** A wallet's life in a vault, up to a block. */
 interface LifeQuery {
@@ -87,8 +91,10 @@ export function createVaultHistoryReader({
   }
 
   async function ensure(query: LifeQuery, work: Work) {
-    const target = toTarget(query)
     const subject = toLowerHex(query.wallet)
+    // Its logs are those of all deposits and withdrawals, which would hold up the wallets that are read with it.
+    if (subject === NO_HOLDER) throw new CodedError('INVALID_PARAMETER', NO_WALLET)
+    const target = toTarget(query)
     const ensured = await history.ensure({ stream, target, subject, upTo: query.block?.number }, work)
     if (!ensured.isAgreed) noteUnwitnessed(work, [target.chainId])
     const isEarlier = query.block !== undefined && query.block.number < ensured.block.number
@@ -192,7 +198,7 @@ export function createVaultHistoryReader({
   return {
     /**
      * Reads a page of what changed a wallet's shares. Throws `UnavailableError` with the progress until its history is
-     * complete, and naming the remedy if what moved cannot be valued.
+     * complete, and naming the remedy if what moved cannot be valued; `CodedError` INVALID_PARAMETER for the zero address.
      */
     async readEvents(
       { page, limit, ...query }: LifeQuery & { readonly page: number; readonly limit: number },

@@ -380,6 +380,20 @@ test(
 )
 
 test(
+  'the zero address, whose logs are all deposits and withdrawals of a vault, is refused before any is read',
+  async () => {
+    faulty.reset()
+    const { ask, close } = createCaller(database, { url: faulty.url })
+    for (const route of ['pnl', 'events'] as const) {
+      await expect(ask(route, `wallet=${zeroAddress}`)).rejects.toThrow('expected an address that can have shares')
+    }
+    expect(faulty.seen.filter(({ method }) => method === 'eth_getLogs')).toEqual([])
+    await close()
+  },
+  LIMIT_MS,
+)
+
+test(
   'a vault of a token without decimals is refused by itself, and no endpoint is blamed',
   async () => {
     const { ask, close } = createCaller(database)
