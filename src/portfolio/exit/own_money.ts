@@ -167,8 +167,10 @@ function follow(
       spare.set(token, minBigint(least, balances.get(token) ?? 0n))
     }
   }
-  const isDone = (unit: UnitExit, index: number) =>
-    done.some(({ planned }) => planned.unit === unit && planned.index === index)
+  /** What asks for less is not tried where all of it arrived. */
+  const isDone = (unit: UnitExit, index: number): boolean =>
+    done.some(({ planned }) => planned.unit === unit && planned.index === index) ||
+    (unit.exit.steps[index]?.isFallback === true && isDone(unit, index - 1))
   const left = new Map<Address, bigint>()
   let isWhole = true
   for (const unit of plan.debtors) {

@@ -79,3 +79,24 @@ test('money to bring has steps of its own, for which a call has room', async () 
     lacking: undefined,
   })
 })
+
+test('nothing is lacking where more arrives by own money than with money from elsewhere', async () => {
+  const { rows, unit } = account(2)
+  const isSupply = ({ kind }: HoldingStep) => kind === 'supplied'
+  const [first, ...supplies] = [unit.exit.steps.findIndex(isSupply)].flatMap((at) => [at, at + 1])
+  // Its market did not have all of it, until another account repaid.
+  const steps = unit.steps.map(
+    (each, index): StepOutcome => (index === first ? { kind: 'reverted', reason: '0x' } : each),
+  )
+  const planned = unit.exit.steps.map((each, index) => ({ ...each, isFallback: supplies.includes(index) }))
+  const exit = { ...unit.exit, steps: planned }
+  const runOwn = (units: readonly ExitUnit[]) => {
+    const toOutcome = ({ isFallback, tokens }: ExitUnit['steps'][number]): StepOutcome =>
+      isFallback === true ? { kind: 'skipped' } : { kind: 'done', deltas: tokens.map(() => 0n), lent: undefined }
+    return Promise.resolve({
+      units: units.map((each): UnitOutcome => ({ kind: 'run', steps: each.steps.map(toOutcome), made: new Set() })),
+    })
+  }
+  const found = await readOwnMoney({ units: [{ ...unit, exit, steps }], rows }, runOwn)
+  expect(found?.lacking).toEqual([])
+})
