@@ -136,6 +136,8 @@ export const logPage = {
     pinned.searchParams.delete('range')
     return {
       data: entries,
+      // A call has a line once it is settled, under the time at which it came.
+      isLog: true,
       pagination: createPagination({
         page: input.page,
         limit: input.limit,

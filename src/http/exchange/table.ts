@@ -35,7 +35,9 @@ export function writeTable(
 
 /** True if the headers of a table tell of further rows what their own headers tell. */
 function isToldBy(head: TableHeaders, rows: TableHeaders): boolean {
-  const isSame = ['x-as-of', 'x-fx', 'x-total-count'].every((name) => head[name] === rows[name])
+  // Of a list that is as of no block, its cursor has looked whether it may go on.
+  const same = head['x-as-of'] === undefined ? ['x-as-of', 'x-fx'] : ['x-as-of', 'x-fx', 'x-total-count']
+  const isSame = same.every((name) => head[name] === rows[name])
   const isCovered = head['x-coverage'] === rows['x-coverage'] || head['x-coverage'] === 'partial'
   const told = new Set(head['x-unwitnessed']?.split(','))
   return isSame && isCovered && (rows['x-unwitnessed']?.split(',') ?? []).every((chainId) => told.has(chainId))

@@ -115,7 +115,7 @@ function readCursor(path: string, query: string): CursorPlace | undefined {
  * absolute one of the request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than its cursor began.
  */
 export function findNextCursor(
-  { pagination, asOf = [] }: Reply,
+  { pagination, asOf = [], isLog = false }: Reply,
   {
     address,
     path,
@@ -124,7 +124,8 @@ export function findNextCursor(
 ): string | undefined {
   if (pagination === undefined) return undefined
   const { page: shownPage, limit, total, next_page } = pagination
-  if (place !== undefined && place.total !== total) throw changedListError()
+  const isChanged = place !== undefined && (isLog ? total < place.total : total !== place.total)
+  if (isChanged) throw changedListError()
   const current = new URL(address).searchParams
   // A cursor goes with no receipt: pages lead on.
   if (next_page === null || current.has('receipt')) return undefined
