@@ -384,7 +384,11 @@ describe.skipIf(BROWSER === undefined)('Explore', () => {
       expect(await card.innerText()).toContain('Debts are repaid first')
       const lent = data.outside.map(({ amount, token }: Json) => `${amount.amount} ${token.symbol}`)
       expect(lent.length).toBeGreaterThan(0)
-      expect(await card.locator('p .figure-all').allTextContents()).toEqual(lent)
+      const listFigures = (text: string) =>
+        card.locator('p').filter({ hasText: text }).locator('.figure-all').allTextContents()
+      expect(await listFigures('Debts are repaid first')).toEqual(lent)
+      expect(await listFigures('Without money from elsewhere')).toEqual([`${data.own_money.arrives_usd} USD`])
+      expect(await card.innerText()).toContain(data.own_money.detail ?? 'Nothing is lacking')
       await card.getByText(/^\d+ rows? that arrives?$/).click()
       expect(await card.getByRole('group', { name: 'What arrives' }).innerText()).toContain('WETH')
       expect(await card.locator('.proof').innerText()).toContain('15 credits')
