@@ -373,7 +373,9 @@ test(
     const { ask, close } = createCaller(database)
     const { reply } = await ask('pnl', `wallet=${toWalletAddress('stranger to vaults')}`)
     expect(reply.data).toMatchObject({ is_closed: true, pnl_raw: '0', pnl_usd: '0.000000', shares: { raw: '0' } })
-    await expect(ask('pnl', `wallet=${HERMIT}`, { at: ASSET })).rejects.toThrow('expected a vault of the table of chain 1')
+    await expect(ask('pnl', `wallet=${HERMIT}`, { at: ASSET })).rejects.toThrow(
+      'expected a vault of the table of chain 1',
+    )
     await close()
   },
   LIMIT_MS,
