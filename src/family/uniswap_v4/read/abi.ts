@@ -15,7 +15,6 @@ const LIST = toFunctionSelector(
 const NAMED = toFunctionSelector(
   `named(bytes ids, uint256 idBytes, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT}, uint256 bytesMax)`,
 )
-const ONE = toFunctionSelector(`one(uint256 id, ${MANAGERS}, ${PRICE_SOURCES_ARGUMENT})`)
 
 /** The contracts that a lens call reads. */
 export interface V4LensContracts {
@@ -53,12 +52,6 @@ function packIds(ids: readonly bigint[]) {
     packed: encodeBytes(texts.map((text) => text.padStart(2 * idBytes, '0')).join('')),
     idBytes: BigInt(idBytes),
   }
-}
-
-/** Encodes the call that reads the position of one id, of any owner. */
-export function encodeOne({ deployment, prices }: V4LensContracts, tokenId: bigint): Hex {
-  const { positionManager, poolManager } = deployment
-  return encodeCall(ONE, tokenId, positionManager, poolManager, encodePriceSources(prices))
 }
 
 /** State of the position manager's address: without code yet, answering, or not answering. */

@@ -77,13 +77,12 @@ contract Lens is Positions {
         PriceSources calldata prices,
         uint256 bytesMax
     ) external view {
-        uint256 count = ids.length / idBytes;
-        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
-        (Page memory page, Asked memory asked) = open(managers, count);
-        Limits memory limits = computeLimits(bytesMax);
-        asked.numbers.gasDue = limits.gasDue;
-        Ids memory wanted = Ids(count, idBytes, offsetOf(ids));
-        begin(page);
+        (Page memory page, Asked memory asked, Ids memory wanted, Limits memory limits) = openIds(
+            managers,
+            ids,
+            idBytes,
+            bytesMax
+        );
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(wallet), 32));
         put(page, word(page.answer), 32);
         page.checkpoint = page.cursor;
@@ -116,18 +115,6 @@ contract Lens is Positions {
         }
     }
 
-    /// Writes the position of one id, of any owner; no record without an owner.
-    function one(uint256 id, Managers calldata managers, PriceSources calldata prices) external view {
-        (Page memory page, Asked memory asked) = open(managers, 1);
-        asked.numbers.gasDue = computeLimits(0).gasDue;
-        begin(page);
-        presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
-        put(page, 0, 32);
-        positionOfAny(page, asked, prices, 0, id);
-        page.taken = 1;
-        end(page);
-    }
-
     /// Writes the positions of the ids, of any owner. Each id has `idBytes` bytes.
     function named(
         bytes calldata ids,
@@ -136,38 +123,43 @@ contract Lens is Positions {
         PriceSources calldata prices,
         uint256 bytesMax
     ) external view {
-        uint256 count = ids.length / idBytes;
-        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
-        (Page memory page, Asked memory asked) = open(managers, count);
-        Limits memory limits = computeLimits(bytesMax);
-        asked.numbers.gasDue = limits.gasDue;
-        begin(page);
+        (Page memory page, Asked memory asked, Ids memory wanted, Limits memory limits) = openIds(
+            managers,
+            ids,
+            idBytes,
+            bytesMax
+        );
         presence(page, asked, ask1(page, asked.positions, IPositionManager.balanceOf.selector, uint160(address(this)), 32));
         put(page, 0, 32);
-        uint256 at = offsetOf(ids);
-        for (; page.taken < count; page.taken++) {
+        for (; page.taken < wanted.count; page.taken++) {
             bool fits = page.cursor + OWNER_BYTES <= page.start + limits.bytesMax;
             if (!fits || gasleft() < limits.gasDue) break;
             page.checkpoint = page.cursor;
-            positionOfAny(page, asked, prices, page.taken, idAt(at, idBytes));
-            at += idBytes;
+            uint256 id = idAt(wanted.at, wanted.size);
+            wanted.at += wanted.size;
+            uint256 owner = ownerOf(asked, id);
+            if (owner == 0) continue;
+            put(page, 6, 1);
+            put(page, owner, 20);
+            position(page, asked, prices, page.taken, id);
         }
         end(page);
     }
 
-    /// Writes the position of an id behind its owner; no record without an owner.
-    function positionOfAny(
-        Page memory page,
-        Asked memory asked,
-        PriceSources calldata prices,
-        uint256 index,
-        uint256 id
-    ) private view {
-        uint256 owner = ownerOf(asked, id);
-        if (owner == 0) return;
-        put(page, 6, 1);
-        put(page, owner, 20);
-        position(page, asked, prices, index, id);
+    /// Begins a page about ids.
+    function openIds(
+        Managers calldata managers,
+        bytes calldata ids,
+        uint256 idBytes,
+        uint256 bytesMax
+    ) private view returns (Page memory page, Asked memory asked, Ids memory wanted, Limits memory limits) {
+        uint256 count = ids.length / idBytes;
+        if (count > POSITIONS_MAX) count = POSITIONS_MAX;
+        (page, asked) = open(managers, count);
+        limits = computeLimits(bytesMax);
+        asked.numbers.gasDue = limits.gasDue;
+        wanted = Ids(count, idBytes, offsetOf(ids));
+        begin(page);
     }
 
     /// Answers, and never returns.

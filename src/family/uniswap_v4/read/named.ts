@@ -15,7 +15,12 @@ type NamedRead = Position | 'none' | 'unreadable'
 export function createNamedReader(clock: Clock) {
   const { classify: classifyToken } = createSpamFilter()
   return async (tokenIds: readonly bigint[], target: UniswapV4Target, work: Work): Promise<readonly NamedRead[]> => {
-    const lensContext = { chain: target.client.chain, deployment: getDeployment(target), classifyToken }
+    const lensContext = {
+      chain: target.client.chain,
+      deployment: getDeployment(target),
+      classifyToken,
+      mustAnswer: true,
+    }
     const read = await readTargetByLens(
       target,
       { ...LENS, clock, read: (lens) => readNamed(lens, tokenIds, lensContext) },

@@ -10,7 +10,7 @@ import { runCooperatively } from '../../../lib/async/cooperative.ts'
 import { joinPages } from '../../liquidity/list/records.ts'
 import type { FamilyTarget } from '../../moment.ts'
 import type { UniswapV4Deployment } from '../table.ts'
-import { decodeLens, decodeList, encodeList, encodeNamed, encodeOne, type RawRead, type RawV4Listed } from './abi.ts'
+import { decodeLens, decodeList, encodeList, encodeNamed, type RawRead, type RawV4Listed } from './abi.ts'
 import { LENS_RUNTIME } from './lens_artifact.ts'
 import { type ChainRead, interpret, interpretList, type ListedPosition } from './position.ts'
 
@@ -44,7 +44,10 @@ export interface V4LensQueryContext {
 }
 
 /** Positions that were asked for by their ids are told apart from no spam. */
-type NamedQueryContext = Omit<V4LensQueryContext, 'spam'>
+interface NamedQueryContext extends Omit<V4LensQueryContext, 'spam'> {
+  /** @default {false} */
+  readonly mustAnswer?: boolean
+}
 
 /** A wallet, and ids that may be its positions. */
 interface WalletIds {
@@ -100,13 +103,13 @@ export async function readOwned(
 }
 
 /**
- * Reads the positions of ids, of any owner, spam included, in pages at one block. Throws `ContractUnresponsiveError` as
- * `readOwned`, and if the manager is not deployed at the block.
+ * Reads the positions of ids, of any owner, spam included: one call at the newest block, or all pages at one pinned block.
+ * Throws `ContractUnresponsiveError` as `readOwned`; with `mustAnswer` also if the manager is not deployed at a past block.
  */
 export async function readNamed(
   { mode, call, ...paging }: LensAccess,
   ids: readonly bigint[],
-  { chain, deployment, classifyToken }: NamedQueryContext,
+  { chain, deployment, classifyToken, mustAnswer = false }: NamedQueryContext,
 ): Promise<ChainRead> {
   const subject = { deployment, prices: getPriceSources(chain) }
   const pages = await readPages<RawRead>({
@@ -121,23 +124,7 @@ export async function readNamed(
     count: () => ids.length,
   })
   const read = joinPages(pages)
-  checkManager(read, { deployment, isPast: false })
-  return await runCooperatively(
-    interpret(read, { chain, deployment, classifyToken, spam: 'included', owner: zeroAddress }),
-  )
-}
-
-/** Reads the position of one id, spam included, in one call. Throws `ContractUnresponsiveError` as `readOwned`. */
-export async function readSingle(
-  { call, at, observeBlock }: LensAccess,
-  tokenId: bigint,
-  { chain, deployment, classifyToken }: NamedQueryContext,
-): Promise<ChainRead> {
-  const subject = { deployment, prices: getPriceSources(chain) }
-  const data = encodeOne(subject, tokenId)
-  const read = await runCooperatively(decodeLens(await call({ data, block: at ?? 'latest', isLight: true }), [tokenId]))
-  observeBlock(read.block)
-  checkManager(read, { deployment, isPast: at !== undefined })
+  checkManager(read, { deployment, isPast: paging.at !== undefined && !mustAnswer })
   return await runCooperatively(
     interpret(read, { chain, deployment, classifyToken, spam: 'included', owner: zeroAddress }),
   )

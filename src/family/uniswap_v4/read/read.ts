@@ -51,7 +51,7 @@ import { mayChangeWithdrawal, needsWithdrawal } from '../math/hooks.ts'
 import type { UniswapV4Deployment } from '../table.ts'
 import { createOwnershipReader, type FindOwnedIds } from './ownership.ts'
 import type { ChainRead, ListedPosition, Position } from './position.ts'
-import { getDeployment, LENS, type OwnedRead, readOwned, readSingle, type UniswapV4Target } from './queries.ts'
+import { getDeployment, LENS, type OwnedRead, readNamed, readOwned, type UniswapV4Target } from './queries.ts'
 import {
   readWithdrawals,
   toWithdrawalTerms,
@@ -203,7 +203,7 @@ export function createPositionReader(options: {
     readOne(tokenId, { targets, work }) {
       const tasks = targets.map((target) => (shared: Work) => {
         const lensContext = { chain: target.client.chain, deployment: getDeployment(target), classifyToken }
-        const read = (all: Work) => readTarget(target, (lens) => readSingle(lens, tokenId, lensContext), all)
+        const read = (all: Work) => readTarget(target, (lens) => readNamed(lens, [tokenId], lensContext), all)
         return singles.reuse({ ...toCacheKey(`one:${tokenId}`, target), read }, shared)
       })
       return allOrAbort(tasks, work)

@@ -5,7 +5,6 @@ import {
   decodeList,
   encodeList,
   encodeNamed,
-  encodeOne,
 } from '../../../../src/family/uniswap_v4/read/abi.ts'
 import { LENS_RUNTIME } from '../../../../src/family/uniswap_v4/read/lens_artifact.ts'
 import type { PriceSources } from '../../../../src/finance/price/price_sources.ts'
@@ -157,13 +156,14 @@ describe('the lens', () => {
   })
 
   test('reads one position with its owner, and nothing for an id without an owner', async () => {
-    const one = async (id: bigint) => decodeLens(await call(encodeOne(SUBJECT, id)), [id])
+    const one = async (id: bigint) =>
+      decodeLens(await call(encodeNamed(SUBJECT, { ids: [id], bytesMax: BYTES_MAX })), [id])
     const [id = 0n] = ids
     const found = await one(id)
     expect(found.positions.map(({ owner, tokenId }) => [owner, tokenId])).toEqual([[WALLET, id]])
     for (const none of [0n, burned, 10n ** 30n, 2n ** 256n - 1n]) {
-      const { positions, broken, manager } = await one(none)
-      expect({ positions, broken, manager }).toEqual({ positions: [], broken: [], manager: 'answers' })
+      const { positions, broken, manager, taken } = await one(none)
+      expect({ positions, broken, manager, taken }).toEqual({ positions: [], broken: [], manager: 'answers', taken: 1 })
     }
   })
 
@@ -215,7 +215,10 @@ describe('the lens', () => {
 
 describe('decodeLens()', () => {
   test('refuses an answer that is cut anywhere, or continued, or of another layout', async () => {
-    for (const answer of [await call(list(ids.slice(0, 2))), await call(encodeOne(SUBJECT, ids[0] ?? 0n))]) {
+    for (const answer of [
+      await call(list(ids.slice(0, 2))),
+      await call(encodeNamed(SUBJECT, { ids: ids.slice(0, 1), bytesMax: BYTES_MAX })),
+    ]) {
       for (let end = 2; end < answer.length; end += 2) {
         const cut = answer.slice(0, end) as Hex
         expect(() => decodeLens(cut)).toThrow(UpstreamError)
