@@ -11,8 +11,7 @@ import { type UsdPrice, usdValue } from '../../finance/price/price.ts'
 import type { StoredSnapshot } from '../../finance/series/store.ts'
 import type { TokenFacts } from '../../finance/token/read_tokens.ts'
 import { formatExact } from '../../lib/number/decimal.ts'
-import { pow10 } from '../../lib/number/fixed_point.ts'
-import { rational, ZERO } from '../../lib/number/rational.ts'
+import { toRational, ZERO } from '../../lib/number/rational.ts'
 import { DECIMAL, named, nonNegativeInteger, pagination, text, withWords } from '../../lib/text/text_format.ts'
 import { LENDING_EVENT_TYPES, type LendingEvent } from './lending_event.ts'
 import type { SnapshotFigures } from './series.ts'
@@ -91,7 +90,6 @@ export interface PricedEvent extends LendingEvent {
 export function presentEvent(event: PricedEvent) {
   const { kind, block, logIndex, timestampSec, transactionHash, asset, amount, counterparty, token, price } = event
   const { symbol, name, decimals } = token
-  const { units, scale } = usdValue(amount, { decimals, price })
   return {
     type: kind,
     blockNumber: block,
@@ -100,8 +98,8 @@ export function presentEvent(event: PricedEvent) {
     transactionHash,
     asset: { address: getAddress(asset), symbol, name, decimals, logoURI: null },
     amount: formatExact(amount, decimals),
-    amountUSD: formatUsd(rational(units, pow10(scale))),
-    priceUSD: formatUsd(rational(price.units, pow10(price.scale))),
+    amountUSD: formatUsd(toRational(usdValue(amount, { decimals, price }))),
+    priceUSD: formatUsd(toRational(price)),
     counterparty: getAddress(counterparty ?? zeroAddress),
   }
 }

@@ -3,8 +3,8 @@ import { isInRange, sqrtPriceAtTickX96, type TokenAmounts } from '../../finance/
 import { exactSum } from '../../finance/price/price.ts'
 import { createUsdValuer } from '../../finance/token/priced_token.ts'
 import type { Decimal } from '../../lib/number/decimal.ts'
-import { minBigint, pow10 } from '../../lib/number/fixed_point.ts'
-import { formatRational, type Rational, rational } from '../../lib/number/rational.ts'
+import { minBigint } from '../../lib/number/fixed_point.ts'
+import { formatRational, type Rational, rational, toRational } from '../../lib/number/rational.ts'
 import type { ConfirmedFigures, FigureValue } from '../watch.ts'
 import type { FigureContext, LiquidityDeployment, LiquidityPosition, LiquidityProtocol } from './protocol.ts'
 
@@ -62,8 +62,7 @@ export function createFigureFormulas<
 
 /** Computes the exact sum of US dollars. */
 export function toExactRational(values: readonly Decimal[]): Rational {
-  const { units, scale } = exactSum(values)
-  return rational(units, pow10(scale))
+  return toRational(exactSum(values))
 }
 
 /**

@@ -1,4 +1,4 @@
-import { formatFixed, type Rounding } from './decimal.ts'
+import { type Decimal, formatFixed, type Rounding } from './decimal.ts'
 import { divHalfAwayFromZero, pow10 } from './fixed_point.ts'
 
 /** An exact number, `numerator / denominator`. */
@@ -12,6 +12,11 @@ export interface Rational {
 export function rational(numerator: bigint, denominator: bigint): Rational {
   if (denominator <= 0n) throw new RangeError(`Cannot make a rational: expected a denominator above zero`)
   return { numerator, denominator }
+}
+
+/** Converts `units / 10^scale`, exactly. */
+export function toRational({ units, scale }: Decimal): Rational {
+  return rational(units, pow10(scale))
 }
 
 export const ZERO: Rational = { numerator: 0n, denominator: 1n }

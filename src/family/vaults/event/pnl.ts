@@ -1,6 +1,5 @@
 import { type UsdPrice, usdValue } from '../../../finance/price/price.ts'
-import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { addRational, type Rational, rational, subtractRational, ZERO } from '../../../lib/number/rational.ts'
+import { addRational, type Rational, subtractRational, toRational, ZERO } from '../../../lib/number/rational.ts'
 import type { FlowKind, VaultFlow } from './flow.ts'
 
 /** A flow with the worth of what moved. */
@@ -66,8 +65,7 @@ interface ValueOptions {
 export function valueAssets(assets: bigint, { decimals, price }: ValueOptions): Rational | undefined {
   if (assets === 0n) return ZERO
   if ('because' in price) return undefined
-  const { units, scale } = usdValue(assets, { decimals, price })
-  return rational(units, pow10(scale))
+  return toRational(usdValue(assets, { decimals, price }))
 }
 
 function sumFlows(

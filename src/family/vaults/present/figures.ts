@@ -1,8 +1,6 @@
 import { type UsdPriceOutcome, usdValue } from '../../../finance/price/price.ts'
 import type { Withdrawable } from '../../../finance/withdrawable.ts'
-import type { Decimal } from '../../../lib/number/decimal.ts'
-import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { type Rational, rational } from '../../../lib/number/rational.ts'
+import { type Rational, toRational } from '../../../lib/number/rational.ts'
 import { computeWithdrawable, findCooldownWindow, isCooledDown, type RawHolding, type RawVault } from '../math.ts'
 import type { ListedVault } from '../table.ts'
 
@@ -84,8 +82,4 @@ export function valueWithdrawable(position: PresentedVault): Rational | undefine
     position,
     parts.reduce<bigint>((sum, part = 0n) => sum + part, 0n),
   )
-}
-
-function toRational({ units, scale }: Decimal): Rational {
-  return rational(units, pow10(scale))
 }

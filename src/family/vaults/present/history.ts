@@ -2,8 +2,7 @@ import * as v from 'valibot'
 import { checksumAddress } from 'viem'
 import { chainId, evmAddress, formatUsd, usdFigure as usd } from '../../../finance/figure.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
-import { pow10 } from '../../../lib/number/fixed_point.ts'
-import { type Rational, rational } from '../../../lib/number/rational.ts'
+import { type Rational, toRational } from '../../../lib/number/rational.ts'
 import {
   DECIMAL,
   named,
@@ -16,6 +15,7 @@ import {
 import { FLOW_KINDS } from '../event/flow.ts'
 import { type ValuedAmount, type ValuedFlow, valueAssets } from '../event/pnl.ts'
 import type { PnlRead, VaultTokens } from '../read/history.ts'
+import { presentAmount } from './present.ts'
 
 const raw = withWords('Smallest units', text(UNSIGNED_INTEGER))
 const amount = withWords('Whole tokens, all digits', text(DECIMAL))
@@ -119,7 +119,7 @@ export function presentEvent(flow: ValuedFlow, tokens: VaultTokens): PresentedEv
     transaction_hash: transactionHash,
     shares: presentAmount(flow.shares, tokens.vault.decimals),
     assets: presentAssets({ assets: flow.assets, usd: value }, tokens),
-    price_usd: 'because' in price ? null : formatUsd(rational(price.units, pow10(price.scale))),
+    price_usd: 'because' in price ? null : formatUsd(toRational(price)),
     counterparty: checksumAddress(counterparty),
   }
 }
@@ -155,10 +155,6 @@ export function presentPnl(
 
 function presentToken({ address, symbol, decimals }: VaultTokens['asset']) {
   return { address: checksumAddress(address), symbol, decimals }
-}
-
-function presentAmount(units: bigint, decimals: number) {
-  return { raw: String(units), amount: formatExact(units, decimals) }
 }
 
 function presentAssets({ assets: units, usd: value }: ValuedAmount, { asset }: VaultTokens) {

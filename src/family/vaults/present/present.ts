@@ -3,7 +3,7 @@ import { formatUsd } from '../../../finance/figure.ts'
 import type { Token } from '../../../finance/token/token.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import { formatExact } from '../../../lib/number/decimal.ts'
-import { compareRational, type Rational, rational } from '../../../lib/number/rational.ts'
+import { compareRational, type Rational, rational, ZERO } from '../../../lib/number/rational.ts'
 import { presentWithdrawal } from '../../lending/withdrawal.ts'
 import type { ConfirmedFigures, FigureValue } from '../../watch.ts'
 import { findCooldownWindow, isCooledDown } from '../math.ts'
@@ -33,7 +33,9 @@ export interface PlacedVault extends PresentedVault {
  * @source `balanceOf`, `convertToAssets(balanceOf)` and the vault's cooldowns
  * @proof test/contract/family/vaults/vectors_test.ts
  */
-function presentAmount(units: bigint, decimals: number | undefined) {
+export function presentAmount(units: bigint, decimals: number): { raw: string; amount: string }
+export function presentAmount(units: bigint, decimals: number | undefined): { raw: string; amount: string | null }
+export function presentAmount(units: bigint, decimals: number | undefined) {
   return { raw: String(units), amount: decimals === undefined ? null : formatExact(units, decimals) }
 }
 
@@ -130,8 +132,6 @@ export function toConfirmedFigures(position: PlacedVault | 'empty' | 'silent'): 
     memo: undefined,
   }
 }
-
-const ZERO = rational(0n, 1n)
 
 function computeFigures(
   position: PlacedVault | 'empty' | 'silent',
