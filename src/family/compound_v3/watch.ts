@@ -3,7 +3,7 @@ import { isLendingEventType } from '../lending/lending_event.ts'
 import { createMarketWatcher } from '../lending/read_watched_markets.ts'
 import type { Watcher } from '../watch.ts'
 import { decodeLogs } from './event/decode.ts'
-import { type CometTarget, createFilters } from './event/log.ts'
+import { createFilters } from './event/log.ts'
 import { toConfirmedFigures } from './present/present.ts'
 import { createCometReader } from './read/read.ts'
 import type { CompoundV3Market } from './table.ts'
@@ -18,9 +18,9 @@ export function createWatcher(options: Parameters<typeof createCometReader>[0]):
     getMarket: ({ market }) => market,
     toConfirmedFigures,
     events: {
-      createFilters: (market) => createFilters(toTarget(market), null),
+      createFilters: (market) => createFilters(toSource(market), null),
       list: (market, logs) =>
-        decodeLogs(toTarget(market), logs, { subjects: null }).rows.flatMap((row) => {
+        decodeLogs(toSource(market), logs, { subjects: null }).rows.flatMap((row) => {
           const { kind, leg, wallet, block: blockNumber, logIndex } = row
           return leg === 0 && isLendingEventType(kind) ? [{ wallet, type: kind, blockNumber, logIndex }] : []
         }),
@@ -29,6 +29,6 @@ export function createWatcher(options: Parameters<typeof createCometReader>[0]):
 }
 
 /** Events are told without their tokens, which are not read here. */
-function toTarget({ comet, startBlock }: CompoundV3Market): CometTarget {
-  return { chainId: 0, contract: comet.toLowerCase() as Hex, startBlock, base: zeroAddress, collaterals: [] }
+function toSource({ comet }: CompoundV3Market) {
+  return { contract: comet.toLowerCase() as Hex, base: zeroAddress }
 }

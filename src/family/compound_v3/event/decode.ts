@@ -15,7 +15,7 @@ const ROUNDING_MAX = 3n
  * or to no account. Throws `UpstreamError` for a log without the shape of its event.
  */
 export function decodeLogs(
-  target: CometTarget,
+  target: EventSource,
   logs: readonly HistoryLog[],
   { subjects }: { readonly subjects: readonly Hex[] | null },
 ): DecodedRows<LendingEvent> {
@@ -36,6 +36,9 @@ export function decodeLogs(
   return { rows: wallets === undefined ? rows : rows.filter(({ wallet }) => wallets.has(wallet)), unsettled: [] }
 }
 
+/** The market that logs are of, and the token that rows without another name. */
+type EventSource = Pick<CometTarget, 'contract' | 'base'>
+
 type CometLog = AccountLog | TransferLog
 
 /** The transfer right behind a log that tells what it added to the wallet's supplied balance, or took from it. */
@@ -53,12 +56,12 @@ type Change = Pick<LendingEvent, 'wallet' | 'kind' | 'amount' | 'counterparty'> 
   readonly asset?: Hex | undefined
 }
 
-function toRow({ base }: CometTarget, { log }: CometLog, { leg = 0, asset = base, ...change }: Change): LendingEvent {
+function toRow({ base }: EventSource, { log }: CometLog, { leg = 0, asset = base, ...change }: Change): LendingEvent {
   const { blockNumber: block, logIndex, transactionHash, timestampSec } = log
   return { ...change, leg, asset, market: null, block, logIndex, transactionHash, timestampSec, indexRay: null }
 }
 
-function toTransferRows(target: CometTarget, read: TransferLog): readonly LendingEvent[] {
+function toTransferRows(target: EventSource, read: TransferLog): readonly LendingEvent[] {
   const { from, to, amount, asset } = read
   const moved = { amount, asset }
   return [
@@ -69,7 +72,7 @@ function toTransferRows(target: CometTarget, read: TransferLog): readonly Lendin
   ]
 }
 
-function toAccountRows(target: CometTarget, read: AccountLog, part: TransferLog | undefined): readonly LendingEvent[] {
+function toAccountRows(target: EventSource, read: AccountLog, part: TransferLog | undefined): readonly LendingEvent[] {
   const { wallet, counterparty, amount, asset } = read
   const place = { wallet, counterparty }
   const supplied = part?.amount ?? 0n
