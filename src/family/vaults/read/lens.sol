@@ -257,7 +257,7 @@ contract Lens is LensPage, Tokens, Prices {
             (bool told, uint256 supplied) = suppliedTo(page, morpho, id, vault);
             if (!told) return false;
             put(page, supplied, 32);
-            (bool pays, uint256 liquidity) = liquidityOf(page, morpho, id, held);
+            (bool pays, uint256 liquidity) = readLiquidity(page, morpho, id, held);
             if (!pays) return false;
             put(page, liquidity, 32);
         }
@@ -319,7 +319,7 @@ contract Lens is LensPage, Tokens, Prices {
     }
 
     /// What a market of Morpho Blue can pay, of which it holds so much; false if that is not told.
-    function liquidityOf(
+    function readLiquidity(
         Page memory page,
         address morpho,
         uint256 id,
@@ -376,7 +376,7 @@ contract Lens is LensPage, Tokens, Prices {
         if (!ask1(page, adapter, IAdapter.expectedSupplyAssets.selector, id, 32)) return put(page, 3, 1);
         uint256 supplied = word(page.answer);
         if (!ask1(page, asset, IVault.balanceOf.selector, uint160(morpho), 32)) return put(page, 3, 1);
-        (bool pays, uint256 liquidity) = liquidityOf(page, morpho, id, word(page.answer));
+        (bool pays, uint256 liquidity) = readLiquidity(page, morpho, id, word(page.answer));
         if (!pays) return put(page, 3, 1);
         put(page, 1, 1);
         put(page, supplied, 32);

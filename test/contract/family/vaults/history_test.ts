@@ -57,7 +57,7 @@ type Call = (typeof ABI)[number]['name']
 const encode = (functionName: Call, ...args: readonly unknown[]): Hex =>
   encodeFunctionData({ abi: ABI, functionName, args } as never)
 
-/** Only acts for itself, and nobody sends it shares. */
+/** Only acts for itself, and gets no shares from others. */
 const HERMIT = toWalletAddress('hermit')
 const WALLETS = [HERMIT, toWalletAddress('second saver'), toWalletAddress('third saver')] as const
 const START = 10n ** 24n
