@@ -69,8 +69,9 @@ export interface Client {
   readonly DELETE: Call<'delete'>
   /**
    * Yields every entry of a list once, page by page, from the requested page on: on EVM chains as of the blocks of the first
-   * page read, whatever changes meanwhile. Throws ApiError if a page fails, and where the list is another all the same. With
-   * receipts, which each name their own blocks, pages are as of those: name one with at_block.
+   * page read, whatever changes meanwhile. Of the log of requests, to which calls come late, some may come twice. Throws
+   * ApiError if a page fails, and where the list is another all the same. With receipts, which each name their own blocks,
+   * pages are as of those: name one with at_block.
    */
   each<P extends ListPath>(
     path: P,

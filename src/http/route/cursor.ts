@@ -112,7 +112,8 @@ function readCursor(path: string, query: string): CursorPlace | undefined {
 
 /**
  * Returns the address with which a list goes on behind a reply; undefined at its end, and with a receipt. `address` is the
- * absolute one of the request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than its cursor began.
+ * absolute one of the request, `path` its canonical path. Throws `CodedError` INVALID_PARAMETER if the list is another than
+ * its cursor began.
  */
 export function findNextCursor(
   { pagination, asOf = [], isLog = false }: Reply,

@@ -78,7 +78,7 @@ export interface Reply {
    * is added to what a route names itself: stored figures that one endpoint alone gave. @default none
    */
   readonly unwitnessed?: readonly number[]
-  /** True for a list, the newest first, to which entries come late: while it is read on, some may be told twice. @default false */
+  /** True for a list, the newest first, to which entries come late: read on, it may tell some twice. @default false */
   readonly isLog?: boolean
   /** Headers of the route, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>

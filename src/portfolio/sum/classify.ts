@@ -23,9 +23,9 @@ interface ClassifyOptions {
 /**
  * Converts assets to rows in their order, each with its verdict. A debt is counted whenever it has a price: reasons
  * against owning a token do not apply to owing it, and no bound does. Assets count as far as they can be paid out, those
- * that are paid from the same tokens together, and those that a pool prices all together, over kinds and wallets, at most what is owed in the same token plus the bound
- * of its price. Refused amounts take no part: a third party could give the wallet such a position of any size, at no
- * cost.
+ * that are paid from the same tokens together, and those that a pool prices all together, over kinds and wallets, at most
+ * what is owed in the same token plus the bound of its price. Refused amounts take no part: a third party could give the
+ * wallet such a position of any size, at no cost.
  *
  * @figure value_usd
  * @source amount × price, a debt negative; bounded as `createBoundShare` says
