@@ -33,10 +33,9 @@ export interface PlacedVault extends PresentedVault {
  * @source `balanceOf`, `convertToAssets(balanceOf)` and the vault's cooldowns
  * @proof test/contract/family/vaults/vectors_test.ts
  */
-export function presentAmount(units: bigint, decimals: number): { raw: string; amount: string }
-export function presentAmount(units: bigint, decimals: number | undefined): { raw: string; amount: string | null }
-export function presentAmount(units: bigint, decimals: number | undefined) {
-  return { raw: String(units), amount: decimals === undefined ? null : formatExact(units, decimals) }
+export function presentAmount<Decimals extends number | undefined>(units: bigint, decimals: Decimals) {
+  const amount = decimals === undefined ? null : formatExact(units, decimals)
+  return { raw: String(units), amount: amount as Decimals extends number ? string : null }
 }
 
 /** A position as lists have it. Positions of one block serve many answers. */
