@@ -20,7 +20,6 @@ import type { VaultEntry } from '../../../../src/family/vaults/table.ts'
 import { parseLogs } from '../../../../src/history/logs/parse_logs.ts'
 import { createHistory, type HistoryService } from '../../../../src/history/mod.ts'
 import { IncompleteError } from '../../../../src/history/stream.ts'
-import { systemClock } from '../../../../src/lib/clock.ts'
 import { UnavailableError } from '../../../../src/lib/error.ts'
 import { silentLog } from '../../../../src/lib/log.ts'
 import { placeReplay } from '../../../devnet/aave_v4/replay.ts'
@@ -37,7 +36,7 @@ import { type ReplayNode, startReplayNode } from '../../../support/family/replay
 import { createFamilyRoutes } from '../../../support/family.ts'
 import { mulberry } from '../../../support/random.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../../support/rpc.ts'
-import { createHurriedClock } from '../../../support/test_clock.ts'
+import { createHurriedClock, slowClock } from '../../../support/test_clock.ts'
 
 const LIMIT_MS = 120_000
 const ABI = parseAbi([
@@ -229,7 +228,7 @@ function createCaller(
   const history: HistoryService = createHistory({
     clients: new Map([[1, client]]),
     db: db.db,
-    clock: systemClock,
+    clock: slowClock,
     log: silentLog,
     holder: 'test',
   })
